@@ -1,0 +1,100 @@
+"""What no verb of the bus covers and an operator's check, repair and backup need.
+
+Everything is done under the stream's lock and looks again before it changes anything, so it is safe
+while every role runs.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from kingdom.bus.files.intake import Intake, duplicate, is_blank, reason_path
+from kingdom.bus.files.places import Places
+from kingdom.clock import Clock, SystemClock
+from kingdom.errors import InvalidFile
+from kingdom.models.base import Record
+from kingdom.store import disk
+from kingdom.store.paths import BaseDir
+from kingdom.topology import DEAD, STREAMS
+
+Copies = dict[str, int]  # revision by path; -1 for what cannot be read
+
+
+class Caretaker:
+    def __init__(self, base: BaseDir, clock: Clock | None = None) -> None:
+        self.places = Places(base)
+        self._intake = Intake(self.places, clock or SystemClock())
+
+    @contextmanager
+    def locked(self, *streams: str) -> Iterator[None]:
+        """Nobody claims from or moves within these streams meanwhile; all of them if none named."""
+        locks = [disk.Lock(f"{self.places.locks}/{name}") for name in streams or STREAMS]
+        try:
+            with disk.Locks(locks):
+                yield
+        finally:
+            for lock in locks:
+                lock.close()
+
+    def read(self, stream: str, state: str, path: str) -> Record:
+        """The record in this file, whatever it is called. InvalidFile says why not."""
+        return self._intake.read_path(stream, state, path)[0]
+
+    def fault_of(self, stream: str, state: str, name: str) -> InvalidFile | None:
+        """What is wrong with the file of this name; FileNotFoundError if it went meanwhile."""
+        try:
+            self._intake.read(stream, state, name)
+        except InvalidFile as fault:
+            return fault
+        return None
+
+    def condemn(self, stream: str, path: str, fault: InvalidFile) -> str | None:
+        """To `dead/` with this reason; answers where it lies now, None if it went meanwhile."""
+        with self.locked(stream):
+            return self._intake.condemn(stream, path, fault) if disk.exists(path) else None
+
+    def explain(self, stream: str, name: str, fault: InvalidFile) -> None:
+        """Write the reason beside a file that lies in `dead/` without one."""
+        path = os.path.join(self.places.directory(stream, DEAD), name)
+        with self.locked(stream):
+            if disk.exists(path) and not disk.exists(reason_path(path)):
+                self._intake.explain(path, fault, os.path.dirname(path))
+
+    def remove_orphan_reason(self, stream: str, beside: str, path: str) -> bool:
+        """Unless the file it explains came meanwhile: the reason is written first."""
+        with self.locked(stream):
+            return not disk.exists(path) and disk.remove(beside)
+
+    def copies(self, stream: str, id_: str) -> Copies:
+        """Every file of this id and its revision."""
+        found = {}
+        for state, path in self.places.paths(stream, id_).items():
+            revision = self._intake.revision(stream, state, path)
+            if revision is not None:
+                found[path] = revision
+        return found
+
+    def settle(self, stream: str, id_: str) -> list[str]:
+        """Leave one of several copies; says what became of the others.
+
+        The higher revision wins, of equals the one that came further. One less is what an
+        interrupted move leaves behind; anything else was put there by someone and is kept in dead/.
+        """
+        with self.locked(stream):
+            copies = self.copies(stream, id_)
+            paths = list(copies)  # in the order a message passes through them
+            if len(paths) < 2:
+                return []
+            winner = max(paths, key=lambda path: (copies[path], paths.index(path)))
+            losers = [path for path in paths if path != winner]
+            return [self._set_aside(stream, path, winner, copies) for path in losers]
+
+    def _set_aside(self, stream: str, path: str, winner: str, copies: Copies) -> str:
+        left_behind = copies[path] == copies[winner] - 1
+        if left_behind or (copies[path] < 0 and is_blank(path)):
+            disk.remove(path)
+            return f"{path} was removed: {winner} is the same message, one step further."
+        target = self._intake.condemn(stream, path, duplicate(path, winner))
+        return f"{path} was moved to {target}, for {winner} has its id."

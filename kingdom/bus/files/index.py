@@ -1,0 +1,205 @@
+"""What one stream holds, in memory: who is next, who waits, who is held. It reads no file.
+
+Each message is an `Item`; a changed message is a new item, and the old one is passed over when a
+heap brings it up. Finding the next costs the same with ten waiting or a hundred thousand.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from kingdom.models.base import Record
+from kingdom.models.ids import sequence_number
+from kingdom.store.disk import Stamp
+
+_RANKS = {"urgent": 0, "high": 1, "normal": 2, "low": 3}
+
+
+@dataclass(slots=True, eq=False)
+class Item:
+    id: str
+    state: str
+    order: tuple[int, float, int, str]  # rank, age, number, id
+    thread: str | None
+    due: float
+    held_until: float  # 0 when nobody holds it
+    holder: str
+    stamp: Stamp
+    record: Record | None = None  # as read, while there are few; a long queue is read again
+
+    @property
+    def age(self) -> tuple[float, int, str]:
+        return self.order[1:]
+
+
+def item_of(record: Record, state: str, stamp: Stamp) -> Item:
+    delivery, values = record.delivery, record.__dict__
+    urgency = values.get("urgency")
+    created = record.created_at or delivery.created_at
+    due = max(_seconds(values.get("not_before")), _seconds(delivery.next_retry_at))
+    return Item(
+        id=record.id,
+        state=state,
+        order=(
+            _RANKS[urgency or values.get("priority", "normal")],
+            _seconds(created),
+            sequence_number(record.id),
+            record.id,
+        ),
+        thread=values.get("task_id") if urgency else None,  # only messages have an urgency
+        due=due,
+        held_until=_seconds(delivery.locked_until) if delivery.locked_by else 0.0,
+        holder=delivery.locked_by or "",
+        stamp=stamp,
+    )
+
+
+def _seconds(moment: datetime | None) -> float:
+    return moment.timestamp() if moment else 0.0
+
+
+class Index:
+    def __init__(self) -> None:
+        self._items: dict[str, Item] = {}
+        self._held: dict[str, dict[str, Item]] = {}  # by holder, by id
+        self._leases: list[tuple[float, int, Item]] = []
+        self._ready: list[tuple[tuple[int, float, int, str], int, Item]] = []
+        self._later: list[tuple[float, int, Item]] = []
+        self._threads: dict[str, list[tuple[tuple[float, int, str], int, Item]]] = {}
+        self._oldest: list[tuple[float, int, Item]] = []
+        self._count = 0  # breaks ties between a message's old and new item
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def get(self, id_: str) -> Item | None:
+        return self._items.get(id_)
+
+    def put(self, item: Item) -> None:
+        """A message as it is now, in place of what was known of it."""
+        self.discard(item.id)
+        self._count += 1
+        self._items[item.id] = item
+        heapq.heappush(self._oldest, (item.order[1], self._count, item))
+        if item.thread is not None:
+            line = self._threads.setdefault(item.thread, [])
+            heapq.heappush(line, (item.age, self._count, item))
+        if item.held_until:
+            self._held.setdefault(item.holder, {})[item.id] = item
+            heapq.heappush(self._leases, (item.held_until, self._count, item))
+        elif item.due:
+            heapq.heappush(self._later, (item.due, self._count, item))
+        else:
+            self._make_ready(item)
+
+    def _make_ready(self, item: Item) -> None:
+        self._count += 1
+        heapq.heappush(self._ready, (item.order, self._count, item))
+
+    def discard(self, id_: str) -> None:
+        item = self._items.pop(id_, None)
+        if item is None:
+            return
+        self._let_go(item)
+        if item.thread is not None:
+            self._next_in_line(item.thread)
+
+    def _let_go(self, item: Item) -> None:
+        of_holder = self._held.get(item.holder, {})
+        of_holder.pop(item.id, None)
+        if not of_holder:
+            self._held.pop(item.holder, None)
+
+    def _next_in_line(self, thread: str) -> None:
+        """The first of a thread left: the one behind it may go."""
+        head = self._head(thread)
+        if head is None:
+            del self._threads[thread]
+        elif not head.held_until:
+            self._make_ready(head)
+
+    def _head(self, thread: str) -> Item | None:
+        line = self._threads[thread]
+        while line and not self._is_current(line[0][2]):
+            heapq.heappop(line)
+        return line[0][2] if line else None
+
+    def _is_current(self, item: Item) -> bool:
+        return self._items.get(item.id) is item
+
+    def take(self, limit: int, now: float, is_gone: Callable[[str], bool]) -> list[Item]:
+        """The next due, at most so many. Each must be put or given back afterwards."""
+        self._release_lost(now, is_gone)
+        self._ripen(now)
+        taken: dict[str, Item] = {}
+        while len(taken) < limit and self._ready:
+            item = heapq.heappop(self._ready)[2]
+            if self._may_go(item, now):
+                taken[item.id] = item
+        return list(taken.values())
+
+    def give_back(self, item: Item) -> None:
+        if self._is_current(item):
+            self._make_ready(item)
+
+    def _release_lost(self, now: float, is_gone: Callable[[str], bool]) -> None:
+        lost = [
+            item
+            for holder in filter(is_gone, list(self._held))
+            for item in self._held[holder].values()
+        ]
+        while self._leases and self._leases[0][0] <= now:
+            item = heapq.heappop(self._leases)[2]
+            if self._is_current(item) and item.held_until:
+                lost.append(item)
+        for item in lost:
+            self._let_go(item)
+            item.held_until = 0.0
+            self._make_ready(item)
+
+    def _ripen(self, now: float) -> None:
+        while self._later and self._later[0][0] <= now:
+            self._make_ready(heapq.heappop(self._later)[2])
+
+    def _may_go(self, item: Item, now: float) -> bool:
+        if not self._is_current(item) or item.held_until or item.due > now:
+            return False
+        return item.thread is None or self._head(item.thread) is item
+
+    def has_ready(self, now: float, is_gone: Callable[[str], bool]) -> bool:
+        for item in self.take(1, now, is_gone):
+            self.give_back(item)
+            return True
+        return False
+
+    def next_moment(self) -> float | None:
+        """When something held or waiting next changes by itself."""
+        firsts = (self._first(self._later), self._first(self._leases))
+        return min((moment for moment in firsts if moment is not None), default=None)
+
+    def _first(self, heap: list[tuple[float, int, Item]]) -> float | None:
+        while heap and not self._is_current(heap[0][2]):
+            heapq.heappop(heap)
+        return heap[0][0] if heap else None
+
+    def oldest_pending(self) -> float | None:
+        """When the oldest message that nobody holds was made."""
+        put_back = []
+        while self._oldest and (
+            self._oldest[0][2].held_until or not self._is_current(self._oldest[0][2])
+        ):
+            entry = heapq.heappop(self._oldest)
+            if self._is_current(entry[2]):
+                put_back.append(entry)
+        found = self._oldest[0][0] if self._oldest else None
+        for entry in put_back:
+            heapq.heappush(self._oldest, entry)
+        return found
+
+    @property
+    def held(self) -> dict[str, int]:
+        """How many each holder holds."""
+        return {holder: len(items) for holder, items in self._held.items()}

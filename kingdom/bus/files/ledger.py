@@ -1,0 +1,317 @@
+"""How files of the bus change: by a commit, which is synced, or by a claim, which is not.
+
+The ledger owns this process's slot (journal, attic, locks) and the streams' locks. A `Change` says
+what a message becomes and which version of which file it replaces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from typing import NamedTuple
+
+from kingdom.bus.files.intake import Intake, duplicate
+from kingdom.bus.files.journal import CAPACITY, Entry, Journal
+from kingdom.bus.files.places import Places
+from kingdom.bus.files.repair import Repair
+from kingdom.bus.files.slot import Kept, Slot, first_free, others
+from kingdom.bus.lease import Holder
+from kingdom.bus.port import Recovered
+from kingdom.errors import LeaseLost, TryLater
+from kingdom.store import disk
+from kingdom.topology import STREAMS
+
+_ATTIC_LIMIT = 4096
+
+
+class Version(NamedTuple):
+    """One file as it was seen: where, and which."""
+
+    state: str
+    path: str
+    stamp: disk.Stamp
+    revision: int
+
+
+class Change(NamedTuple):
+    entry: Entry
+    replaces: Version | None = None
+
+
+class Ledger:
+    def __init__(
+        self, places: Places, intake: Intake, *, sync: bool, capacity: int = CAPACITY
+    ) -> None:
+        self._places = places
+        self._intake = intake
+        self._sync = sync
+        self._locks = {name: disk.Lock(f"{places.locks}/{name}") for name in STREAMS}
+        self._repair = Repair(places, intake, self.locked)
+        self._slot = first_free(places)
+        self._unfinished = False
+        self._kept = 0
+        with self._slot.commit:
+            self._journal = self._slot.open_journal(sync=sync, capacity=capacity)
+            self._adopt()
+
+    def locked(self, streams: set[str]) -> AbstractContextManager[object]:
+        if len(streams) == 1:
+            return self._locks[next(iter(streams))]
+        return disk.Locks([self._locks[name] for name in streams])
+
+    def _adopt(self) -> None:
+        """The slot may be a dead process's, and its last commit half done."""
+        if self._journal.is_of_this_boot:
+            self._repair.replay(self._journal)
+        else:
+            self._repair.replay(self._journal)
+            self._repair.restore(self._slot)
+            self._make_safe([(self._slot, self._journal)])
+        self._journal.own(Holder.of_this_process("").process)
+
+    # Commits
+
+    def commit(self, changes: list[Change]) -> list[bool]:
+        """All or none, durable on return; for each new message, whether it was new."""
+        entries = [change.entry for change in changes]
+        with self._slot.commit:
+            self._finish()
+            for change in changes:
+                self._check_current(change)
+            if not self._journal.has_room(entries) or self._kept > _ATTIC_LIMIT:
+                self._make_safe([(self._slot, self._journal)])
+            temporaries = self._write_ahead(entries)
+            try:
+                self._journal.append(entries)
+            except BaseException:
+                _remove_all(temporaries)
+                raise
+            return self._apply(changes, temporaries)
+
+    def _finish(self) -> None:
+        """A commit of ours that was interrupted or refused by the disk is shown before the next."""
+        self._journal.refresh()
+        if self._unfinished:
+            self._repair.replay(self._journal)
+            self._unfinished = False
+
+    def _check_current(self, change: Change) -> None:
+        """Our commit lock is held, so from here on nobody takes it from us."""
+        version = change.replaces
+        if version is None:
+            return
+        facts = disk.facts_of(version.path)
+        if facts is not None and disk.stamp_of(facts) == version.stamp:
+            return
+        entry = change.entry
+        if self._intake.revision(entry.stream, version.state, version.path) != version.revision:
+            raise LeaseLost(
+                f"{entry.stream} {entry.id} is no longer held by this worker.",
+                remedy="Whoever holds it now will finish it.",
+            )
+
+    def _write_ahead(self, entries: list[Entry]) -> list[str]:
+        """New contents under temporary names: if the disk is full, nothing was committed yet."""
+        temporaries: list[str] = []
+        try:
+            for entry in entries:
+                temporaries.append(self._places.temporary())
+                disk.create(temporaries[-1], entry.content)
+        except BaseException:
+            _remove_all(temporaries)
+            raise
+        return temporaries
+
+    def _apply(self, changes: list[Change], temporaries: list[str]) -> list[bool]:
+        self._unfinished = True
+        try:
+            with self.locked({change.entry.stream for change in changes}):
+                pairs = zip(changes, temporaries, strict=True)
+                fresh = [self._show(change, temporary) for change, temporary in pairs]
+            self._journal.mark_applied()
+        except OSError as error:
+            raise TryLater(
+                f"Recorded, but the queue could not be changed: {error.strerror or error}.",
+                remedy="Nothing is lost; it appears as soon as the directory can be written.",
+                code="not_shown",
+            ) from error
+        self._unfinished = False
+        return fresh
+
+    def _show(self, change: Change, temporary: str) -> bool:
+        entry, version = change.entry, change.replaces
+        target = self._places.path(entry.stream, entry.state, entry.id)
+        if version is None:
+            return self._show_new(entry, temporary, target)
+        if target == version.path:
+            disk.exchange(temporary, target)
+            disk.remove(temporary)
+        else:
+            self._move_in(entry.stream, temporary, target)
+            disk.remove(version.path)
+        return True
+
+    def _show_new(self, entry: Entry, temporary: str, target: str) -> bool:
+        known = self._places.is_past(entry.stream, entry.id)
+        if not known:
+            try:
+                disk.move(temporary, target)
+            except FileExistsError:
+                known = True
+        if known:
+            disk.remove(temporary)
+        return not known
+
+    def _move_in(self, stream: str, temporary: str, target: str) -> None:
+        """Someone may have copied a file of this name there by hand; theirs is the duplicate."""
+        try:
+            disk.move(temporary, target)
+        except FileExistsError:
+            self._intake.condemn(stream, target, duplicate(target, self._places.base.queue))
+            disk.move(temporary, target)
+
+    # Claims
+
+    def take(self, change: Change) -> Version | None:
+        """Put a new version in place of the one seen, without a sync; None if that one is gone.
+
+        The replaced version goes to the attic until a checkpoint makes the new one safe.
+        """
+        entry, version = change.entry, change.replaces
+        assert version is not None
+        target = self._places.path(entry.stream, entry.state, entry.id)
+        kept = self._slot.attic_name(entry.stream, version.state, entry.id, version.revision)
+        in_place = target == version.path
+        temporary = kept if in_place else self._places.temporary()
+        if in_place:
+            disk.remove(temporary)
+        disk.create(temporary, entry.content)
+        with self.locked({entry.stream}):
+            facts = disk.facts_of(version.path)
+            if facts is None or disk.stamp_of(facts) != version.stamp:
+                disk.remove(temporary)
+                return None
+            if in_place:
+                disk.exchange(kept, target)
+            elif disk.exists(target):  # two copies: the caller looks again and settles it
+                disk.remove(temporary)
+                return None
+            else:
+                disk.move(temporary, target)
+                self._to_attic(version.path, kept)
+            facts = disk.facts_of(target)
+        self._kept += 1
+        return Version(entry.state, target, disk.stamp_of(facts), entry.revision) if facts else None
+
+    @staticmethod
+    def _to_attic(path: str, kept: str) -> None:
+        try:
+            disk.move(path, kept)
+        except FileExistsError:
+            disk.remove(kept)
+            disk.move(path, kept)
+
+    @contextmanager
+    def late_holder(self, process: str) -> Iterator[bool]:
+        """Yields whether nothing of this living process's is being committed, and keeps it so."""
+        with ExitStack() as stack:
+            owned = [slot for slot in self._others(stack) if _owner_of(slot) == process]
+            free = all(slot.commit.try_acquire() for slot in owned)
+            for slot in owned:
+                stack.callback(slot.commit.release)
+            yield free
+
+    # Checkpoints and recovery
+
+    def checkpoint(self) -> None:
+        """Make everything so far safe, and begin the journal anew. For idle moments."""
+        if not self._journal.is_empty() or self._kept:
+            with self._slot.commit:
+                self._finish()
+                self._make_safe([(self._slot, self._journal)])
+
+    def _make_safe(self, slots: list[tuple[Slot, Journal]]) -> None:
+        """The caller holds the commit or life lock of each; what they recorded is applied."""
+        kept: list[Kept] = [one for slot, _ in slots for one in slot.kept()]
+        if self._sync:
+            disk.sync_filesystem(self._places.base.bus)
+        for _, journal in slots:
+            if not journal.is_empty():
+                journal.void()
+        _remove_all([one.path for one in kept])
+        if self._sync and kept:
+            # Lest an old version outlive the message itself, once that is pruned.
+            for slot, _ in slots:
+                disk.sync_directory(slot.attic)
+        self._kept = 0
+
+    def recover(self) -> Recovered:
+        """Finish what dead processes left. The living are not disturbed."""
+        commits = restored = 0
+        dead: list[tuple[Slot, Journal]] = []
+        with ExitStack() as stack:
+            for slot in self._others(stack):
+                if not slot.life.try_acquire():
+                    continue
+                stack.callback(slot.life.release)
+                journal = self._journal_of(slot, stack)
+                commits += self._repair.replay(journal)
+                restored += self._repair.restore(slot)
+                if not journal.is_empty() or slot.kept():
+                    dead.append((slot, journal))
+            if dead:
+                self._make_safe(dead)
+        return Recovered(commits, restored, self._repair.clear_temporaries())
+
+    def _journal_of(self, slot: Slot, stack: ExitStack) -> Journal:
+        """Another's journal, with its commit lock held until the stack unwinds."""
+        slot.commit.acquire()
+        stack.callback(slot.commit.release)
+        journal = slot.open_journal(sync=self._sync)
+        stack.callback(journal.close)
+        return journal
+
+    @contextmanager
+    def quiet(self) -> Iterator[None]:
+        """Nobody commits meanwhile, and everything committed so far is shown, safe, and in no
+        journal: the moment for pruning and for a backup."""
+        self.recover()
+        with ExitStack() as stack:
+            journals: list[tuple[Slot, Journal]] = []
+            # In the order of their numbers, own included, so that two of us never wait in a ring.
+            for slot in sorted([self._slot, *self._others(stack)], key=lambda one: one.number):
+                if slot is self._slot:
+                    stack.enter_context(slot.commit)
+                    self._finish()
+                    journals.append((slot, self._journal))
+                else:
+                    journal = self._journal_of(slot, stack)
+                    self._repair.replay(journal)
+                    journals.append((slot, journal))
+            self._make_safe(journals)
+            yield
+
+    def _others(self, stack: ExitStack) -> list[Slot]:
+        found = others(self._places, self._slot)
+        for slot in found:
+            stack.callback(slot.close)
+        return found
+
+    def close(self) -> None:
+        self._journal.close()
+        self._slot.close()
+        for lock in self._locks.values():
+            lock.close()
+
+
+def _owner_of(slot: Slot) -> str:
+    journal = slot.open_journal(sync=False)
+    try:
+        return journal.process
+    finally:
+        journal.close()
+
+
+def _remove_all(paths: list[str]) -> None:
+    for path in paths:
+        disk.remove(path)

@@ -1,0 +1,97 @@
+"""Where a message of a stream lies in each of its states, and names for what is on its way.
+
+::
+
+    state/bus/journal/   one journal per process, and the locks of its life and of a commit
+    state/bus/attic/     what a claim replaced, until the replacement is safe
+    state/bus/tmp/       new files before their rename; names carry their writer
+    state/bus/lock/      one lock per stream and per sequence
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+
+from kingdom.bus.lease import Holder
+from kingdom.models.ids import is_id
+from kingdom.store import disk
+from kingdom.store.paths import TEMPORARY_PREFIX, BaseDir
+from kingdom.topology import DEAD, PENDING, STREAMS, Stream
+
+SUFFIX = ".json"
+HANDLED = "handled"
+
+
+def _states(stream: Stream) -> list[tuple[str, str]]:
+    """Each state and its directory. A flat stream's files stay where they are when handled."""
+    if stream.flat:
+        return [(PENDING, ""), (HANDLED, ""), (DEAD, DEAD)]
+    return [(state.directory, state.directory) for state in stream.states]
+
+
+class Places:
+    def __init__(self, base: BaseDir) -> None:
+        self.base = base
+        self.journals = os.path.join(base.bus, "journal")
+        self.attics = os.path.join(base.bus, "attic")
+        self.temporaries = os.path.join(base.bus, "tmp")
+        self.locks = os.path.join(base.bus, "lock")
+        self._directories = {
+            (name, state): base.path(stream.root, directory).rstrip("/")
+            for name, stream in STREAMS.items()
+            for state, directory in _states(stream)
+        }
+        self._distinct = {name: self._distinct_directories(name) for name in STREAMS}
+        self._numbers = itertools.count()
+        self._writer = Holder.of_this_process("")
+
+    def make(self) -> None:
+        for path in self.own_directories():
+            disk.make_directory(path)
+
+    def own_directories(self) -> list[str]:
+        king = os.path.dirname(self.base.sequence_file("task"))
+        own = [self.journals, self.attics, self.temporaries, self.locks, king]
+        return [*dict.fromkeys(self._directories.values()), *own]
+
+    def states(self, stream: str) -> list[str]:
+        return [state for state, _ in _states(STREAMS[stream])]
+
+    def _distinct_directories(self, stream: str) -> list[tuple[str, str]]:
+        found = {self._directories[stream, state]: state for state in reversed(self.states(stream))}
+        return [(state, directory) for directory, state in reversed(found.items())]
+
+    def directory(self, stream: str, state: str) -> str:
+        return self._directories[stream, state]
+
+    def path(self, stream: str, state: str, id_: str) -> str:
+        return f"{self._directories[stream, state]}/{id_}{SUFFIX}"
+
+    def paths(self, stream: str, id_: str) -> dict[str, str]:
+        """The path for each state, where states share a directory only the first."""
+        return {s: f"{directory}/{id_}{SUFFIX}" for s, directory in self._distinct[stream]}
+
+    def lying_in(self, stream: str, id_: str) -> list[str]:
+        """The states this id lies in: one, or none, or after an accident several."""
+        name = f"/{id_}{SUFFIX}"
+        return [s for s, directory in self._distinct[stream] if disk.exists(directory + name)]
+
+    def is_past(self, stream: str, id_: str) -> bool:
+        """Whether this id has come further than the state that every message begins in."""
+        for _, directory in self._distinct[stream][1:]:  # a loop: this is the hottest look of all
+            if disk.exists(f"{directory}/{id_}{SUFFIX}"):
+                return True
+        return False
+
+    def temporary(self) -> str:
+        writer = f"{self._writer.pid}-{self._writer.started}"
+        return f"{self.temporaries}/{TEMPORARY_PREFIX}{writer}-{next(self._numbers)}"
+
+
+def id_in(name: str) -> str | None:
+    """The id a file name stands for; None for names that are not a message's."""
+    if name.startswith(".") or not name.endswith(SUFFIX):
+        return None
+    id_ = name.removesuffix(SUFFIX)
+    return id_ if is_id(id_) else None

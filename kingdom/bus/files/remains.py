@@ -1,0 +1,78 @@
+"""What processes that are gone left behind, only looked at. `recover` is what cleans it up."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from kingdom.bus.files.caretaker import Caretaker
+from kingdom.bus.files.intake import is_blank
+from kingdom.bus.files.journal import Entry
+from kingdom.bus.files.places import Places
+from kingdom.bus.files.slot import Kept, Slot
+from kingdom.bus.lease import Holder
+from kingdom.store import disk
+from kingdom.store.paths import TEMPORARY_PREFIX
+
+
+def unshown_entries(caretaker: Caretaker) -> list[Entry]:
+    """Committed by a process that died before `queue/` showed it."""
+    missing = []
+    for slot in _dead_slots(caretaker.places):
+        for entry in _recorded(caretaker.places, slot):
+            copies = caretaker.copies(entry.stream, entry.id).values()
+            wanted = 0 if entry.revision == 1 else entry.revision
+            if not any(revision >= wanted for revision in copies):
+                missing.append(entry)
+    return missing
+
+
+def _recorded(places: Places, slot: Slot) -> list[Entry]:
+    if not disk.exists(os.path.join(places.journals, f"{slot.number}.journal")):
+        return []
+    journal = slot.open_journal(sync=False)
+    try:
+        return [entry for entries in journal.peek() for entry in entries]
+    finally:
+        journal.close()
+
+
+def only_in_attic(caretaker: Caretaker) -> list[Kept]:
+    """Messages whose only whole copy is the one a claim had set aside."""
+    missing = []
+    for slot in _dead_slots(caretaker.places):
+        for kept in slot.kept():
+            copies = caretaker.copies(kept.stream, kept.id)
+            if all(revision < 0 and is_blank(path) for path, revision in copies.items()):
+                missing.append(kept)
+    return missing
+
+
+def _dead_slots(places: Places) -> Iterator[Slot]:
+    """Each with its life lock held while it is looked at, so that nobody takes it over."""
+    names = {name.partition(".")[0] for name in disk.names(places.journals)}
+    for number in sorted(int(name) for name in names if name.isdecimal()):
+        with _opened(Slot(places, number)) as slot:
+            if slot.life.try_acquire():
+                yield slot
+
+
+@contextmanager
+def _opened(slot: Slot) -> Iterator[Slot]:
+    try:
+        yield slot
+    finally:
+        slot.close()
+
+
+def writer_is_gone(name: str) -> bool | None:
+    """Whether the process that a temporary's name carries is dead; None if it carries none."""
+    pid, _, rest = name.removeprefix(TEMPORARY_PREFIX).partition("-")
+    started = rest.partition("-")[0]
+    if not pid.isdecimal():
+        return None
+    here = Holder.of_this_process("")
+    if started.isdecimal():
+        return Holder("", here.host, here.boot, int(pid), int(started)).is_gone()
+    return not disk.exists(f"/proc/{pid}") if disk.exists("/proc/self") else None

@@ -1,0 +1,108 @@
+"""Finishing what a crash left half done. Everything here may itself be interrupted and run again.
+
+Order matters: journals first (they know what was committed), then the attic (what a claim replaced
+and a power loss may have eaten), then temporaries of writers that are gone. Only when one `syncfs`
+has made the result safe do the records and the attic go.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+from kingdom.bus.files.intake import Intake, is_blank
+from kingdom.bus.files.journal import Entry, Journal
+from kingdom.bus.files.places import Places
+from kingdom.bus.files.slot import Kept, Slot
+from kingdom.bus.lease import Holder
+from kingdom.store import disk
+from kingdom.store.paths import TEMPORARY_PREFIX
+
+Locked = Callable[[set[str]], AbstractContextManager[object]]
+
+
+class Repair:
+    def __init__(self, places: Places, intake: Intake, locked: Locked) -> None:
+        self._places = places
+        self._intake = intake
+        self._locked = locked
+
+    def replay(self, journal: Journal) -> int:
+        """Make true what the journal's unapplied records say; answers how many there were."""
+        count = 0
+        for entries in journal.unapplied():
+            with self._locked({entry.stream for entry in entries}):
+                for entry in entries:
+                    self.place(entry)
+            count += 1
+        return count
+
+    def place(self, entry: Entry) -> None:
+        """See to it that the message is at least as far as this entry. Under the stream's lock."""
+        copies = self._copies(entry.stream, entry.id)
+        born = entry.revision == 1
+        if any(revision >= (0 if born else entry.revision) for revision in copies.values()):
+            if not born:
+                self._drop_older(copies, entry.revision)
+            return
+        self._write(entry, copies)
+
+    def _write(self, entry: Entry, copies: dict[str, int]) -> None:
+        target = self._places.path(entry.stream, entry.state, entry.id)
+        temporary = self._places.temporary()
+        disk.create(temporary, entry.content)
+        if target in copies:
+            disk.exchange(temporary, target)
+            disk.remove(temporary)
+            del copies[target]
+        else:
+            disk.move(temporary, target)
+        self._drop_older(copies, entry.revision)
+
+    @staticmethod
+    def _drop_older(copies: dict[str, int], revision: int) -> None:
+        for path, found in copies.items():
+            if 0 <= found < revision or (found < 0 and is_blank(path)):
+                disk.remove(path)
+
+    def _copies(self, stream: str, id_: str) -> dict[str, int]:
+        found = {}
+        for state, path in self._places.paths(stream, id_).items():
+            revision = self._intake.revision(stream, state, path)
+            if revision is not None:
+                found[path] = revision
+        return found
+
+    def restore(self, slot: Slot) -> int:
+        """Bring back from the attic what is nowhere else; answers how many."""
+        count = 0
+        for kept in slot.kept():
+            # Before the exchange a claim's new content lies under the attic's name: not that one.
+            if self._intake.revision(kept.stream, kept.state, kept.path) == kept.revision:
+                with self._locked({kept.stream}):
+                    count += self._bring_back(kept)
+        return count
+
+    def _bring_back(self, kept: Kept) -> bool:
+        copies = self._copies(kept.stream, kept.id)
+        if any(revision >= 0 or not is_blank(path) for path, revision in copies.items()):
+            return False
+        for blank in copies:
+            disk.remove(blank)
+        disk.move(kept.path, self._places.path(kept.stream, kept.state, kept.id))
+        return True
+
+    def clear_temporaries(self) -> int:
+        """Those whose writer is gone."""
+        here = Holder.of_this_process("")
+        count = 0
+        for name in disk.names(self._places.temporaries):
+            pid, _, rest = name.removeprefix(TEMPORARY_PREFIX).partition("-")
+            started = rest.partition("-")[0]
+            if not (pid.isdecimal() and started.isdecimal()):
+                continue
+            writer = Holder("", here.host, here.boot, int(pid), int(started))
+            if writer.is_gone():
+                count += disk.remove(os.path.join(self._places.temporaries, name))
+        return count

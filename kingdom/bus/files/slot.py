@@ -1,0 +1,76 @@
+"""A process's own corner of the bus: a journal, an attic, and two locks.
+
+`life` is held as long as the process lives, so anyone can see by trying it that the owner is gone.
+`commit` is held while a commit is under way: whoever wants to take a message from a living but late
+holder, or to void its journal, must have it first. Slots are numbered and used again.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from dataclasses import dataclass
+
+from kingdom.bus.files.journal import CAPACITY, Journal
+from kingdom.bus.files.places import SUFFIX, Places
+from kingdom.bus.lease import Holder
+from kingdom.store import disk
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A version of a message that a claim replaced."""
+
+    path: str
+    stream: str
+    state: str
+    id: str
+    revision: int
+
+
+class Slot:
+    def __init__(self, places: Places, number: int) -> None:
+        self.number = number
+        path = os.path.join(places.journals, str(number))
+        self.attic = os.path.join(places.attics, str(number))
+        self.life = disk.Lock(f"{path}.life")
+        self.commit = disk.Lock(f"{path}.commit")
+        self._journal_path = f"{path}.journal"
+
+    def open_journal(self, *, sync: bool, capacity: int = CAPACITY) -> Journal:
+        process = Holder.of_this_process("").process
+        return Journal(self._journal_path, process, sync=sync, capacity=capacity)
+
+    def attic_name(self, stream: str, state: str, id_: str, revision: int) -> str:
+        return f"{self.attic}/{stream}~{state}~{id_}~{revision}{SUFFIX}"
+
+    def kept(self) -> list[Kept]:
+        """What lies in the attic, the newest revision first."""
+        found = []
+        for name in disk.names(self.attic):
+            parts = name.removesuffix(SUFFIX).split("~")
+            if len(parts) == 4 and parts[3].isdecimal():
+                path = os.path.join(self.attic, name)
+                found.append(Kept(path, parts[0], parts[1], parts[2], int(parts[3])))
+        return sorted(found, key=lambda one: -one.revision)
+
+    def close(self) -> None:
+        self.life.close()
+        self.commit.close()
+
+
+def first_free(places: Places) -> Slot:
+    """The lowest-numbered slot whose owner is gone; it is this process's from now on."""
+    for number in itertools.count():
+        slot = Slot(places, number)
+        if slot.life.try_acquire():
+            disk.make_directory(slot.attic)
+            return slot
+        slot.close()
+    raise AssertionError("numbers do not end")
+
+
+def others(places: Places, own: Slot) -> list[Slot]:
+    """Every other slot there is, in order. The caller closes them."""
+    numbers = {int(name.partition(".")[0]) for name in disk.names(places.journals)}
+    return [Slot(places, number) for number in sorted(numbers - {own.number})]

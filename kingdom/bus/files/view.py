@@ -1,0 +1,258 @@
+"""What this process knows of the streams it consumes: an index, kept true by notifications.
+
+Each file is read when it appears or changes, never again for being there. Files that cannot be read
+wait here as suspects; ids that lie in two places are settled here, under the stream's lock.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import replace
+
+from kingdom.bus.files.index import Index, Item, item_of
+from kingdom.bus.files.intake import PATIENCE, Intake, Suspect, duplicate, is_blank, signature_of
+from kingdom.bus.files.places import SUFFIX, Places, id_in
+from kingdom.clock import Clock
+from kingdom.errors import InvalidFile
+from kingdom.models.base import Record
+from kingdom.models.ids import TASK_ID
+from kingdom.store import disk
+from kingdom.store.watch import Watch
+from kingdom.topology import PENDING, STREAMS
+
+WORKING = {"tasks": "in_progress"}
+RECORDS_KEPT = 64
+_POLL_SECONDS = 0.2
+
+Place = tuple[str, str]  # stream, state
+Locked = Callable[[set[str]], AbstractContextManager[object]]
+
+
+class View:
+    def __init__(
+        self, places: Places, intake: Intake, clock: Clock, locked: Locked, general: str | None
+    ) -> None:
+        self._places = places
+        self._intake = intake
+        self._clock = clock
+        self._locked = locked
+        self._general = general
+        self._indexes: dict[str, Index] = {}
+        self._watched: dict[str, Place] = {}
+        self._suspects: dict[str, tuple[Place, Suspect]] = {}
+        self._given_up: dict[str, tuple[int, int, int, int]] = {}
+        self._doubles: set[tuple[str, str]] = set()
+        self._looked_at = float("-inf")
+        self.watch = Watch()
+
+    def index(self, stream: str) -> Index:
+        """The stream as it is now."""
+        if stream not in self._indexes:
+            self._begin(stream)
+        self.refresh()
+        return self._indexes[stream]
+
+    def _begin(self, stream: str) -> None:
+        self._indexes[stream] = Index()
+        for state in active_states(stream):
+            directory = self._places.directory(stream, state)
+            disk.make_directory(directory)
+            self._watched[directory] = (stream, state)
+            self.watch.add(directory)  # before the first look, so that nothing falls between
+        self._scan(stream)
+
+    def _scan(self, stream: str) -> None:
+        for state in active_states(stream):
+            for name in disk.names(self._places.directory(stream, state)):
+                self._look((stream, state), name)
+
+    def refresh(self) -> None:
+        changes = self.watch.changes()
+        if not self.watch.available:
+            self._poll()
+        elif changes is None:
+            self._start_over()
+        else:
+            for directory, name in changes:
+                self._look(self._watched[directory], name)
+        self._judge()
+        self._settle_doubles()
+
+    def _poll(self) -> None:
+        now = self._clock.monotonic()
+        if now - self._looked_at >= _POLL_SECONDS:
+            self._looked_at = now
+            self._start_over()
+
+    def _start_over(self) -> None:
+        """Notifications were lost, or there are none."""
+        streams = list(self._indexes)
+        if self.watch.available:
+            self.watch.close()
+            self.watch = Watch()
+        self._indexes.clear()
+        for stream in streams:
+            self._begin(stream)
+
+    def _look(self, place: Place, name: str) -> None:
+        """Read one file, unless it is known as it is."""
+        if not is_message_name(place[0], name):
+            return
+        stream, state = place
+        index, path = self._indexes[stream], f"{self._places.directory(stream, state)}/{name}"
+        facts = disk.facts_of(path)
+        item = index.get(name[: -len(SUFFIX)])
+        if facts is None:
+            self._left(index, item, state, path)
+        elif item is None or item.state != state or item.stamp != disk.stamp_of(facts):
+            self._read(place, name, path, facts)
+
+    def _left(self, index: Index, item: Item | None, state: str, path: str) -> None:
+        if item is not None and item.state == state:
+            index.discard(item.id)
+        if self._suspects or self._given_up:
+            self._suspects.pop(path, None)
+            self._given_up.pop(path, None)
+
+    def _read(self, place: Place, name: str, path: str, facts: os.stat_result) -> None:
+        stream, state = place
+        try:
+            record, stamp = self._intake.read(stream, state, name)
+        except FileNotFoundError:
+            self._look(place, name)
+        except InvalidFile as fault:
+            self._suspect(place, path, facts, fault)
+        else:
+            self._suspects.pop(path, None)
+            self._accept(place, record, stamp)
+
+    def _accept(self, place: Place, record: Record, stamp: disk.Stamp) -> None:
+        stream, state = place
+        if self._lies_elsewhere(stream, state, record.id):
+            self._doubles.add((stream, record.id))
+        elif self._concerns_us(stream, record):
+            item, index = item_of(record, state, stamp), self._indexes[stream]
+            if len(index) < RECORDS_KEPT:
+                item.record = record
+            index.put(item)
+        else:
+            self._indexes[stream].discard(record.id)
+
+    def _lies_elsewhere(self, stream: str, state: str, id_: str) -> bool:
+        return self._places.lying_in(stream, id_) not in ([state], [])
+
+    def _concerns_us(self, stream: str, record: Record) -> bool:
+        if STREAMS[stream].flat and record.delivery.processed_at is not None:
+            return False
+        target = getattr(record, "target_general", None)
+        return self._general is None or target is None or target == self._general
+
+    # Files that cannot be read
+
+    def _suspect(self, place: Place, path: str, facts: os.stat_result, fault: InvalidFile) -> None:
+        signature = signature_of(facts)
+        self._indexes[place[0]].discard(os.path.basename(path).removesuffix(SUFFIX))
+        if self._given_up.get(path) != signature:
+            since = self._clock.monotonic()
+            self._suspects[path] = (place, Suspect(signature, since, fault))
+
+    def _judge(self) -> None:
+        """Those that have not changed for two seconds go to `dead/`."""
+        now = self._clock.monotonic()
+        for path, (place, suspect) in list(self._suspects.items()):
+            if now - suspect.since >= PATIENCE:
+                del self._suspects[path]
+                facts = disk.facts_of(path)
+                if facts is None:
+                    continue
+                if signature_of(facts) != suspect.signature:
+                    self._look(place, os.path.basename(path))
+                    continue
+                self._condemn(place, path, suspect)
+
+    def _condemn(self, place: Place, path: str, suspect: Suspect) -> None:
+        stream, state = place
+        id_ = id_in(os.path.basename(path))
+        with self._locked({stream}):
+            if id_ and is_blank(path) and self._lies_elsewhere(stream, state, id_):
+                disk.remove(path)  # a claim's name that outran its content at a power loss
+                return
+            try:
+                self._intake.condemn(stream, path, suspect.fault)
+            except OSError:  # it cannot be moved, so it stays where it is until it changes
+                self._given_up[path] = suspect.signature
+
+    # Ids that lie in two places
+
+    def _settle_doubles(self) -> None:
+        while self._doubles:
+            stream, id_ = self._doubles.pop()
+            with self._locked({stream}):
+                self._settle(stream, id_)
+            for state in active_states(stream):
+                self._look((stream, state), f"{id_}{SUFFIX}")
+
+    def _settle(self, stream: str, id_: str) -> None:
+        """The higher revision wins. One less is what an interrupted claim leaves; anything else in
+        a place that is claimed from was put there by someone."""
+        paths = self._places.paths(stream, id_)
+        found = {state: self._intake.revision(stream, state, path) for state, path in paths.items()}
+        copies = {state: revision for state, revision in found.items() if revision is not None}
+        if len(copies) < 2:
+            return
+        order = list(paths)
+        winner = max(copies, key=lambda state: (copies[state], order.index(state)))
+        for state, revision in copies.items():
+            if state == winner or state not in active_states(stream):
+                continue
+            if revision == copies[winner] - 1 or (revision < 0 and is_blank(paths[state])):
+                disk.remove(paths[state])
+            else:
+                fault = duplicate(paths[state], paths[winner])
+                self._intake.condemn(stream, paths[state], fault)
+
+    def next_moment(self, streams: list[str]) -> float | None:
+        """Wall-clock time of the next change that no notification will announce."""
+        moments = [self._indexes[stream].next_moment() for stream in streams]
+        now = self._clock.now().timestamp()
+        for _, suspect in self._suspects.values():
+            moments.append(now + suspect.since + PATIENCE - self._clock.monotonic())
+        if not self.watch.available:
+            moments.append(now + _POLL_SECONDS)
+        return min((moment for moment in moments if moment is not None), default=None)
+
+    def put(self, stream: str, record: Record, state: str, stamp: disk.Stamp) -> None:
+        """What this process itself just did, so that its own notification costs no reading."""
+        if stream in self._indexes:
+            self._indexes[stream].put(item_of(record, state, stamp))
+
+    def forget(self, stream: str, id_: str) -> None:
+        if stream in self._indexes:
+            self._indexes[stream].discard(id_)
+
+    def look_again(self, stream: str, item: Item, held_until: float) -> None:
+        """It could not be taken as it was known. One that is held stays so until then at least."""
+        index = self._indexes[stream]
+        index.discard(item.id)
+        for state in active_states(stream):
+            self._look((stream, state), f"{item.id}{SUFFIX}")
+        found = index.get(item.id)
+        if found is not None and found.held_until:
+            index.put(replace(found, held_until=max(found.held_until, held_until)))
+
+    def close(self) -> None:
+        self.watch.close()
+
+
+def active_states(stream: str) -> list[str]:
+    """Those a message may be claimed from."""
+    return [PENDING, WORKING[stream]] if stream in WORKING else [PENDING]
+
+
+def is_message_name(stream: str, name: str) -> bool:
+    """Names that claim to be a message. `state/results/` holds other files of a task as well."""
+    if name[0] == "." or not name.endswith(SUFFIX):
+        return False
+    return not STREAMS[stream].flat or bool(TASK_ID.fullmatch(name.removesuffix(SUFFIX)))

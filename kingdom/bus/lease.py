@@ -1,0 +1,93 @@
+"""Who holds a message, and whether that process still lives.
+
+`locked_by` reads `king@devbox/5e1f9c02.4026531836/4711/88123`: worker, host, boot and process
+namespace, pid, and the process's start in clock ticks, because pids come again. A holder on another
+host, or in another namespace of this one, cannot be asked, so its lease lasts until `locked_until`.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from dataclasses import dataclass
+from functools import cache, cached_property, lru_cache
+
+
+@dataclass(frozen=True)
+class Holder:
+    worker: str
+    host: str
+    boot: str
+    pid: int
+    started: int
+
+    def __str__(self) -> str:
+        return f"{self.worker}@{self.host}/{self.boot}/{self.pid}/{self.started}"
+
+    @cached_property
+    def process(self) -> str:
+        """The process without the worker's name: what a journal belongs to."""
+        return f"{self.host}/{self.boot}/{self.pid}/{self.started}"
+
+    @staticmethod
+    def of_this_process(worker: str) -> Holder:
+        return _of(worker, os.getpid())
+
+    @staticmethod
+    @lru_cache(maxsize=256)
+    def parse(text: str) -> Holder | None:
+        """None for anything a person or another program wrote there."""
+        worker, _, place = text.rpartition("@")
+        parts = place.split("/")
+        if len(parts) != 4 or not (parts[2].isdecimal() and parts[3].isdecimal()):
+            return None
+        return Holder(worker, parts[0], parts[1], int(parts[2]), int(parts[3]))
+
+    def is_gone(self) -> bool:
+        """True only when this host is sure of it."""
+        if self.host != _host():
+            return False
+        if self.boot.partition(".")[0] != boot().partition(".")[0]:
+            return True
+        return self.boot == boot() and _started(self.pid) != self.started
+
+
+@lru_cache(maxsize=64)
+def _of(worker: str, pid: int) -> Holder:
+    return Holder(worker, _host(), boot(), pid, _started(pid) or 0)
+
+
+@cache
+def _host() -> str:
+    return socket.gethostname().replace("/", "-").replace("@", "-") or "localhost"
+
+
+@cache
+def boot() -> str:
+    """This boot of this host, and the process namespace that pids are counted in."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            booted = file.read().strip().replace("-", "")[:12]
+        return f"{booted}.{os.readlink('/proc/self/ns/pid').strip('pid:[]')}"
+    except OSError:
+        return "unknown.0"
+
+
+def _started(pid: int) -> int | None:
+    """Start time in clock ticks; None when no such process lives (a zombie does not)."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            words = file.read().rpartition(b")")[2].split()
+    except OSError:
+        return None if os.path.exists("/proc/self/stat") else _started_without_proc(pid)
+    return None if words[0] in (b"Z", b"X") else int(words[19])
+
+
+def _started_without_proc(pid: int) -> int | None:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return None
+    except PermissionError:
+        pass
+    return 0

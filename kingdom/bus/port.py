@@ -1,0 +1,128 @@
+"""The `EventBus` port: all that a role knows of delivery.
+
+A role claims what is due, does its work, and commits: messages move on and new ones come to be in
+one step that survives any crash. `FileBus` keeps it in `queue/`; other adapters promise the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple, Protocol
+
+from kingdom.models.base import Record
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One message in the hands of one worker until `message.delivery.locked_until`."""
+
+    stream: str
+    message: Record
+    state: str
+    taken_over: bool = False  # its former worker was lost: look for what that one left behind
+
+    @property
+    def id(self) -> str:
+        return str(self.message.id)
+
+
+@dataclass(frozen=True)
+class Move:
+    """A claimed message goes to a state, with the status and the fields it has there."""
+
+    claim: Claim
+    to: str
+    status: str = ""  # the state's own name unless given
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+
+class New(NamedTuple):
+    """A message that comes to be."""
+
+    stream: str
+    message: Record
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Why handling failed: a stable code and a sentence."""
+
+    code: str
+    message: str
+
+
+@dataclass(frozen=True)
+class StreamStats:
+    pending: int
+    processing: int
+    dead: int
+    oldest_pending_seconds: float
+
+
+@dataclass(frozen=True)
+class Recovered:
+    """What a start found half done and finished."""
+
+    commits: int = 0
+    restored: int = 0
+    temporaries: int = 0
+    lost_leases: int = 0
+
+
+class EventBus(Protocol):
+    def publish(self, stream: str, *messages: Record) -> list[bool]:
+        """Durable when it returns. For each: True if new, False if its id was known already."""
+
+    def claim(
+        self,
+        stream: str,
+        worker: str,
+        limit: int = 1,
+        *,
+        ids: Sequence[str] | None = None,
+        lease: timedelta | None = None,
+    ) -> list[Claim]:
+        """What is due, by priority, then age.
+
+        `ids` takes those messages wherever they lie, as an operator or the king's own bookkeeping
+        does; one that another worker holds is left out.
+        """
+
+    def extend(self, claim: Claim, lease: timedelta) -> Claim:
+        """The same claim for longer. LeaseLost if someone else has it now."""
+
+    def commit(self, moves: Iterable[Move], publish: Iterable[New] = ()) -> list[bool]:
+        """All of these moves and all of these messages, or none. LeaseLost if a claim is gone.
+
+        Answers for each published message as `publish` does.
+        """
+
+    def retry(self, claim: Claim, problem: Problem) -> str:
+        """Back to pending with backoff, or dead when attempts are spent; answers which."""
+
+    def defer(self, claim: Claim, not_before: datetime, reason: str) -> None:
+        """Back to pending until then; no attempt is counted."""
+
+    def bury(self, claim: Claim, problem: Problem) -> None:
+        """Dead at once: trying again cannot help."""
+
+    def recover(self) -> Recovered:
+        """Finish what crashed processes left half done. Every role calls it when it starts."""
+
+    def next_id(self, kind: str) -> str:
+        """A task or message id never handed out before; kind is `task` or `msg`."""
+
+    def prune(self, stream: str, before: datetime) -> int:
+        """Forget what ended before then; answers how many."""
+
+    def wait(self, streams: Sequence[str], timeout: float) -> set[str]:
+        """Sleep until one of these may have something due, at most so many seconds."""
+
+    def wake(self) -> None:
+        """End a `wait` early, from a signal handler or another thread."""
+
+    def stats(self) -> dict[str, StreamStats]: ...
+
+    def close(self) -> None: ...

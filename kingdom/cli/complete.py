@@ -1,0 +1,172 @@
+"""What a completion script asks: the words so far, and what the last of them may become.
+
+Answers one candidate per line, a tab, and what it is; or `:files` and `:directories`, which shells
+know better. It says nothing rather than anything wrong. Options and arguments come from the
+commands' own parsers.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Iterator
+from importlib import import_module
+from itertools import islice
+
+from kingdom.cli import parser as offers
+from kingdom.cli.call import Call
+from kingdom.cli.parser import Parser
+from kingdom.cli.queue import VERBS
+from kingdom.cli.table import COMMANDS
+from kingdom.errors import EXIT_DONE, KingdomError
+from kingdom.topology import DEAD, STREAMS
+
+Candidate = tuple[str, str]
+
+MOST = 1000
+GLOBAL = (
+    ("--base-dir", "the kingdom to work on"),
+    ("--help", "what there is"),
+    ("--version", "of the program"),
+)
+
+
+def run(call: Call) -> int:
+    words = call.arguments[1:] if call.arguments[:1] == ["--"] else call.arguments
+    try:
+        *before, current = words or [""]
+        found = list(_candidates(call, before, current))
+    except (KingdomError, OSError):
+        found = []
+    for word, about in islice((c for c in found if _fits(c[0], current)), MOST):
+        print(f"{word}\t{about}" if about else word)
+    return EXIT_DONE
+
+
+def _fits(word: str, current: str) -> bool:
+    return word.startswith((":", current))
+
+
+def _candidates(call: Call, before: list[str], current: str) -> Iterable[Candidate]:
+    rest = _without_base_dir(call, before)
+    if rest is None:
+        return [(":directories", "")]
+    if not rest:
+        return GLOBAL if current.startswith("-") else _commands()
+    command, *typed = rest
+    if command == "help":
+        return _commands()
+    if command == "queue" and not typed:
+        return [(verb, about) for verb, (_, about) in VERBS.items()]
+    parser = _parser_of(command, typed)
+    return _of_parser(call, parser, typed, current) if parser else []
+
+
+def _commands() -> list[Candidate]:
+    return [(name, command.summary) for name, command in COMMANDS.items()]
+
+
+def _without_base_dir(call: Call, words: list[str]) -> list[str] | None:
+    """The other words; None when the directory is what is being typed."""
+    rest = []
+    stream = iter(words)
+    for word in stream:
+        option, _, value = word.partition("=")
+        if option != "--base-dir":
+            rest.append(word)
+            continue
+        call.base_dir = value or next(stream, None)
+        if call.base_dir is None:
+            return None
+    return rest
+
+
+def _parser_of(command: str, typed: list[str]) -> Parser | None:
+    """Takes the verb of `queue` off the words."""
+    if command == "queue":
+        verb = typed.pop(0)
+        module = VERBS[verb][0] if verb in VERBS else ""
+        arguments = [verb]
+    else:
+        module = COMMANDS[command].module if command in COMMANDS else ""
+        arguments = []
+    if not module:
+        return None
+    made: Parser = import_module(f"kingdom.cli.{module}").parser(*arguments)
+    return made
+
+
+def _of_parser(call: Call, parser: Parser, typed: list[str], current: str) -> Iterable[Candidate]:
+    options = {name: one for one in parser._actions for name in one.option_strings}
+    if typed and typed[-1] in options and options[typed[-1]].nargs != 0:
+        return _values(call, parser, options[typed[-1]])
+    if current.startswith("-"):
+        return [(name, one.help or "") for name, one in options.items() if name.startswith("--")]
+    position = _positionals(typed, options)
+    wanted = [one for one in parser._actions if not one.option_strings]
+    return _values(call, parser, wanted[position]) if position < len(wanted) else []
+
+
+def _positionals(typed: list[str], options: dict[str, argparse.Action]) -> int:
+    """How many words so far are neither an option nor its value."""
+    count, skip = 0, False
+    for word in typed:
+        if skip:
+            skip = False
+        elif word.startswith("-") and len(word) > 1:
+            skip = word in options and options[word].nargs != 0
+        else:
+            count += 1
+    return count
+
+
+def _values(call: Call, parser: Parser, action: argparse.Action) -> Iterable[Candidate]:
+    if action.choices:
+        return [(str(choice), "") for choice in action.choices]
+    match parser.offers.get(action.dest):
+        case offers.FILES:
+            return [(":files", "")]
+        case offers.DIRECTORIES:
+            return [(":directories", "")]
+        case offers.STREAMS:
+            return [(name, f"read by the {stream.consumer}") for name, stream in STREAMS.items()]
+        case offers.IDS:
+            return _ids(call, parser.command.rpartition(" ")[2])
+        case kind:
+            return _names(kind)
+
+
+def _names(kind: str | None) -> Iterator[Candidate]:
+    """Heavy imports only for those that need them."""
+    if kind == offers.TYPES:
+        from kingdom.models.priority import EVENT_TYPES
+
+        yield from EVENT_TYPES.items()
+    elif kind == offers.SCHEMAS:
+        from kingdom.models.schemas import SCHEMA_NAMES
+
+        yield from ((name, "") for name in SCHEMA_NAMES)
+    elif kind == offers.KEYS:
+        from kingdom.settings.model import FILES
+        from kingdom.settings.shape import keys
+
+        for name, model in FILES.items():
+            yield name, f"config/{name}.yaml"
+            yield from ((".".join((name, *path)), "") for path in keys(model))
+
+
+def _ids(call: Call, verb: str) -> Iterator[Candidate]:
+    from kingdom.models.ids import is_id
+    from kingdom.ops.listing import places, stems
+
+    for place in places(call.base()):
+        if _makes_sense(verb, place.state):
+            where = f"{place.stream}/{place.state}"
+            yield from ((stem, where) for stem in stems(place) if is_id(stem))
+
+
+def _makes_sense(verb: str, state: str) -> bool:
+    from kingdom.ops.listing import ENDED
+
+    if verb == "retry":
+        return state == DEAD
+    return verb == "show" or state not in (*ENDED, DEAD)

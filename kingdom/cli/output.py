@@ -1,0 +1,55 @@
+"""Printing: tables, JSON, ages. What came from outside must not steer the terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+
+def harmless(text: str, keep: str = "\n\t") -> str:
+    """Characters that do not show are spelled as JSON spells them."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in keep else _spelled(c) for c in text)
+
+
+def _spelled(character: str) -> str:
+    units = character.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[i]:02x}{units[i + 1]:02x}" for i in range(0, len(units), 2))
+
+
+def print_json(value: Any) -> None:
+    print(harmless(json.dumps(value, ensure_ascii=False, indent=2)))
+
+
+def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Columns as wide as they need to be; on a terminal the last one is cut to fit."""
+    cells = [[harmless(cell, keep="") for cell in row] for row in (headings, *rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    limit = terminal_width()
+    for row in cells:
+        line = "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip()
+        print(line if not limit or len(line) <= limit else f"{line[: limit - 1]}…")
+
+
+def terminal_width() -> int:
+    """0 when nobody looks: then nothing is cut."""
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns
+    except (OSError, ValueError, AttributeError):
+        return 0
+
+
+def age(seconds: float) -> str:
+    """`42s`, `7m`, `3h`, `12d`."""
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "m")):
+        if seconds >= size:
+            return f"{int(seconds // size)}{unit}"
+    return f"{max(int(seconds), 0)}s"
+
+
+def count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,0 +1,164 @@
+"""`kingdom send`: makes an event, prints its id."""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import os
+import sys
+from contextlib import closing
+from typing import Any
+
+from kingdom.cli.call import Call
+from kingdom.cli.failure import did_you_mean, say
+from kingdom.cli.parser import FILES, TYPES, Parser
+from kingdom.errors import EXIT_DONE, InvalidFile, KingdomError, UsageError
+from kingdom.models.priority import EVENT_TYPES, OTHER_NOTIFICATIONS, PRIORITIES
+from kingdom.store import disk
+
+LARGEST = 16 * 1024 * 1024
+
+
+def parser() -> Parser:
+    made = Parser(
+        "send",
+        "Makes an event, as if it had come from outside, and prints its id. It is safe on disk "
+        "when the command ends. An id that is known already is not sent a second time.",
+        "kingdom send github.pr.review_requested --repo acme/web --payload '{\"number\": 7}'",
+        "kingdom send kingdom.command --payload @command.json --id evt-cli-freeze-1",
+        "kingdom send --file event.json",
+        "jq '.id = \"evt-cli-again\"' event.json | kingdom send --file -",
+    )
+    made.takes(
+        "type",
+        nargs="?",
+        offers=TYPES,
+        metavar="TYPE",
+        help="dotted lower-case words: github.issue.assigned",
+    )
+    made.takes("--repo", metavar="R", help="the repository it is about: owner/name")
+    made.takes("--payload", metavar="JSON", help="what the source said: a JSON object, or @FILE")
+    made.takes(
+        "--priority",
+        choices=PRIORITIES,
+        help="default: by the type; a waiting human and commands are high, comments low",
+    )
+    made.takes("--id", metavar="ID", help="default: evt-cli-... of its own")
+    made.takes(
+        "--file",
+        offers=FILES,
+        metavar="F",
+        help="a whole event as JSON (- is standard input); what it lacks is filled in",
+    )
+    return made
+
+
+def run(call: Call) -> int:
+    options = parser().read(call)
+    base = call.base()
+    from kingdom.bus.opening import open_bus
+    from kingdom.clock import SystemClock
+    from kingdom.ops.sending import event_from, send
+    from kingdom.settings.loading import load_settings
+    from kingdom.store.formats import write_format
+
+    fields, name = _fields(options)
+    try:
+        event = event_from(fields, SystemClock().now(), name=name)
+    except InvalidFile as fault:
+        raise fault if options.file else _mistyped(fault, options.type) from None
+    settings = load_settings(base.config, call.environment)
+    write_format(base)
+    with closing(open_bus(base, settings)) as bus:
+        fresh = send(bus, event)
+    print(event.id)
+    if not fresh:
+        say(f"{event.id} was known already; nothing was sent.")
+    elif not options.file:
+        _doubt(options.type)
+    return EXIT_DONE
+
+
+def _fields(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
+    """What was typed or lies in the file, and how to call it when it is wrong."""
+    typed = {
+        "type": options.type,
+        "repo": options.repo,
+        "priority": options.priority,
+        "id": options.id,
+    }
+    if options.file:
+        return _from_file(options.file, {**typed, "payload": options.payload})
+    if not options.type:
+        raise UsageError("send: a TYPE or --file F is needed.", remedy="See: kingdom send --help")
+    if options.payload is not None:
+        typed["payload"] = _payload(options.payload)
+    return typed, "send"
+
+
+def _from_file(path: str, typed: dict[str, Any]) -> tuple[dict[str, Any], str]:
+    from kingdom.ops.sending import payload_from
+
+    both = [key for key, value in typed.items() if value is not None]
+    if both:
+        raise UsageError(
+            f"send: --file gives the whole event, so {both[0]} cannot be given beside it.",
+            remedy="Write it into the file instead.",
+        )
+    name = "standard input" if path == "-" else path
+    data = sys.stdin.buffer.read(LARGEST + 1) if path == "-" else _content(path)
+    if len(data) > LARGEST:
+        raise _too_large(name)
+    return payload_from(data, name), name
+
+
+def _payload(typed: str) -> dict[str, Any]:
+    from kingdom.ops.sending import payload_from
+
+    if typed.startswith("@"):
+        return payload_from(_content(typed[1:]), typed[1:])
+    try:
+        return payload_from(os.fsencode(typed), "--payload")
+    except InvalidFile as fault:
+        raise UsageError(
+            fault.sentence, remedy="It has to be a JSON object, as in: --payload '{\"number\": 7}'"
+        ) from None
+
+
+def _content(path: str) -> bytes:
+    try:
+        return disk.read(os.path.realpath(path), LARGEST)[0]
+    except FileNotFoundError:
+        raise UsageError(
+            f"There is no file {path}.", remedy="Check the path, or give - and pipe it in."
+        ) from None
+    except OSError as error:
+        if error.errno == errno.EFBIG:
+            raise _too_large(path) from None
+        raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
+
+
+def _too_large(name: str) -> KingdomError:
+    return InvalidFile(
+        f"{name} is larger than {LARGEST // 1024 // 1024} MiB.",
+        remedy="Put large data elsewhere and name its path in the payload.",
+    )
+
+
+def _mistyped(fault: InvalidFile, event_type: str) -> UsageError:
+    if "`type`" not in fault.sentence:
+        return UsageError(fault.sentence, remedy=fault.remedy)
+    hint = did_you_mean(event_type, EVENT_TYPES)
+    return UsageError(
+        f"send: {event_type!r} is not an event type: those are dotted lower-case words.",
+        remedy=hint or "For example: github.issue.assigned",
+    )
+
+
+def _doubt(event_type: str) -> None:
+    """A type nobody knows may be meant, so it is sent; a slip of the keyboard is worth a word."""
+    if event_type in EVENT_TYPES or event_type.startswith(OTHER_NOTIFICATIONS):
+        return
+    hint = did_you_mean(event_type, EVENT_TYPES)
+    if hint:
+        say(f"Sent, but {event_type} is not a type the kingdom knows. {hint}")

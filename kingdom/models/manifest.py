@@ -1,0 +1,97 @@
+"""`config/generals/{name}/manifest.yaml`: what defines a general."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field, StringConstraints
+from pydantic_core import PydanticCustomError
+
+from kingdom.models.fields import GeneralName, NonEmpty, Priority, TaskType, Trust
+from kingdom.settings.layers import Layers
+from kingdom.settings.model import Positive, Seconds, Section, Variable
+from kingdom.settings.yaml_file import read_document
+
+Subscription = Annotated[
+    str,
+    StringConstraints(
+        pattern=r"^[a-z][a-z0-9_-]*(?:\.[a-z0-9_-]+)*(?:\.[a-z0-9_-]+|\.\*)$", max_length=100
+    ),
+]
+ScheduleName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]*$", max_length=64)]
+Engine = Literal["claude", "codex", "command", "rehearsal"]
+
+
+def _five_fields(text: str) -> str:
+    if len(text.split()) != 5:
+        raise PydanticCustomError(
+            "cron",
+            "{text} is not five fields: minute hour day month weekday",
+            {"text": repr(text)},
+        )
+    return text
+
+
+class Schedule(Section):
+    """Work that comes with the clock instead of an event."""
+
+    name: ScheduleName
+    cron: Annotated[str, AfterValidator(_five_fields)] = Field(examples=["0 3 * * *"])
+    task_type: TaskType
+    repo: str | None = None
+    payload: dict[str, Any] = Field(default_factory=dict)
+
+
+class Allowed(Section):
+    """What soldiers may use."""
+
+    tools: list[str] | None = Field(default=None, description="Absent: the engine's own default.")
+    env: list[Variable] | None = Field(
+        default=None, description="Environment variables passed on besides the basic ones."
+    )
+    network: bool | None = None
+
+
+class Permissions(Allowed):
+    """What soldiers may use; `by_trust` narrows it for work that came from less trusted people."""
+
+    by_trust: dict[Trust, Allowed] = Field(default_factory=dict)
+
+
+class Retry(Section):
+    """When the general tries again by itself."""
+
+    max_attempts: Positive = 3
+    backoff_seconds: Seconds = 30.0
+
+
+class Manifest(Section):
+    """A general: what it takes up, what its soldiers may do, how its work is checked."""
+
+    name: GeneralName
+    description: NonEmpty
+    timeout_seconds: Seconds = 1800.0
+    subscribes: list[Subscription] = Field(
+        default_factory=list, description="Exact event types, or github.pr.* for all below."
+    )
+    schedules: list[Schedule] = Field(default_factory=list)
+    supported_engines: list[Engine] = Field(
+        default_factory=list, description="Empty: every engine."
+    )
+    default_repo: str | None = None
+    max_soldiers: Positive | None = Field(default=None, description="Absent: only king.yaml's.")
+    permissions: Permissions = Field(default_factory=Permissions)
+    verify: list[NonEmpty] = Field(
+        default_factory=list, description="Commands that must pass after a success."
+    )
+    retry: Retry = Field(default_factory=Retry)
+    priority: Priority | None = Field(
+        default=None, description="Of its tasks; absent: the event's."
+    )
+
+
+def read_manifest(data: bytes, path: str) -> Manifest:
+    """The manifest in this file's content, or `ConfigurationError` with file, line and key."""
+    layers = Layers(Manifest)
+    layers.add(read_document(data, path))
+    return layers.checked()

@@ -1,0 +1,120 @@
+"""Checks of the ground everything stands on: version, directories, file systems, rights."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import stat
+from collections.abc import Iterator
+
+from kingdom.errors import ConfigurationError
+from kingdom.ops.fsck.finding import Finding, Fix, Workshop, by_fix
+from kingdom.ops.fsck.survey import Survey
+from kingdom.ops.init import directories
+from kingdom.store import disk
+from kingdom.store.formats import FORMAT, format_of, read_format, write_format
+
+_FILE = stat.S_IRUSR | stat.S_IWUSR
+_DIRECTORY = stat.S_IRWXU
+
+
+def format_file(survey: Survey) -> Iterator[Finding]:
+    """`state/format` names the version this program knows."""
+    path = survey.shown(survey.base.format_file)
+    try:
+        named, found = read_format(survey.base), format_of(survey.base)
+    except ConfigurationError as error:
+        yield Finding("format", path, error.sentence, error.remedy)
+        return
+    if found > FORMAT:
+        sentence = f"The files are of format {found}, and this program knows {FORMAT} at most."
+        yield Finding("format", path, sentence, "upgrade kingdom on this machine")
+    elif found < FORMAT:
+        sentence = f"The files are of format {found}, and this program works with {FORMAT}."
+        yield Finding("format", path, sentence, "kingdom migrate")
+    elif named is None:
+        yield Finding("format", path, "It is missing.", by_fix(f"writes {FORMAT}"), _write_format)
+
+
+def _write_format(workshop: Workshop) -> str:
+    return "Written." if write_format(workshop.base) else "It is there by now."
+
+
+def missing_directories(survey: Survey) -> Iterator[Finding]:
+    """Every place is there, and is a directory."""
+    for path in directories(survey.base):
+        if os.path.isdir(path):
+            continue
+        if disk.exists(path):
+            yield Finding(
+                "directories",
+                survey.shown(path),
+                "It should be a directory.",
+                f"mv {shlex.quote(path)} {shlex.quote(path)}.aside && kingdom fsck --fix",
+            )
+        else:
+            fix, what = _make(path), by_fix("makes it")
+            yield Finding("directories", survey.shown(path), "It is missing.", what, fix)
+
+
+def _make(path: str) -> Fix:
+    def fix(workshop: Workshop) -> str:
+        disk.make_directory(path)
+        return "Made."
+
+    return fix
+
+
+def one_file_system(survey: Survey) -> Iterator[Finding]:
+    """Queues and state lie on one file system: a move between two is not atomic."""
+    home = _device(survey.base.bus)
+    for path in dict.fromkeys(place.directory for place in survey.places):
+        device = _device(path)
+        if home is not None and device is not None and device != home:
+            yield Finding(
+                "file_system",
+                survey.shown(path),
+                "It lies on another file system than state/bus, where moves are not safe.",
+                "stop the kingdom and bring both to one file system: kingdom backup, then restore",
+            )
+
+
+def _device(path: str) -> int | None:
+    try:
+        return os.stat(path).st_dev
+    except OSError:
+        return None
+
+
+def rights(survey: Survey) -> Iterator[Finding]:
+    """This user may read and write everything."""
+    for path in directories(survey.base):
+        if os.path.isdir(path) and not os.access(path, os.R_OK | os.W_OK | os.X_OK):
+            yield _forbidden(survey, path, _DIRECTORY)
+    for place, names in survey.names.items():
+        for name in names:
+            path = os.path.join(place.directory, name)
+            if os.path.isfile(path) and not os.access(path, os.R_OK):
+                yield _forbidden(survey, path, _FILE)
+
+
+def _forbidden(survey: Survey, path: str, wanted: int) -> Finding:
+    letters = "rwx" if wanted == _DIRECTORY else "rw"
+    sentence = "This user may not read and write it."
+    facts = disk.facts_of(path)
+    if facts and facts.st_uid == os.geteuid():
+        what = f"chmod u+{letters} {shlex.quote(path)}"
+        return Finding("rights", survey.shown(path), sentence, by_fix(what), _allow(path, wanted))
+    owner = f"sudo chown {os.geteuid()} {shlex.quote(path)}"
+    return Finding("rights", survey.shown(path), sentence, owner)
+
+
+def _allow(path: str, wanted: int) -> Fix:
+    def fix(workshop: Workshop) -> str:
+        facts = disk.facts_of(path)
+        if facts is None:
+            return "It is gone."
+        disk.set_mode(path, stat.S_IMODE(facts.st_mode) | wanted)
+        return "This user may read and write it now."
+
+    return fix

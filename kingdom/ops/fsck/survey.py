@@ -1,0 +1,92 @@
+"""Everything that lies in the streams' directories, read once and kept small."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from kingdom.bus.files.caretaker import Caretaker
+from kingdom.bus.files.intake import LARGEST
+from kingdom.bus.files.places import id_in
+from kingdom.clock import SystemClock
+from kingdom.errors import InvalidFile
+from kingdom.models.reading import decode
+from kingdom.ops.listing import Place, is_message, places
+from kingdom.store import disk
+from kingdom.store.paths import BaseDir
+from kingdom.topology import STREAMS
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One message file. Without a fault its name, its fields and the id inside are all right."""
+
+    place: Place
+    name: str
+    path: str
+    fault: InvalidFile | None = None
+    status: str = ""
+    locked_by: str = ""
+
+    @property
+    def id(self) -> str | None:
+        return id_in(self.name)
+
+
+class Survey:
+    def __init__(self, base: BaseDir) -> None:
+        self.base = base
+        self.caretaker = Caretaker(base)
+
+    @cached_property
+    def places(self) -> list[Place]:
+        return places(self.base)
+
+    @cached_property
+    def names(self) -> dict[Place, list[str]]:
+        """Every name in every directory; one that cannot be listed has none here."""
+        return {place: _names(place.directory) for place in self.places}
+
+    @cached_property
+    def messages(self) -> list[Seen]:
+        return [seen for place in self.places for seen in self._read_all(place)]
+
+    def _read_all(self, place: Place) -> Iterator[Seen]:
+        for name in self.names[place]:
+            if is_message(place, name):
+                try:
+                    yield self._read(place, name)
+                except FileNotFoundError:
+                    continue
+
+    def _read(self, place: Place, name: str) -> Seen:
+        path = os.path.join(place.directory, name)
+        fault = self.caretaker.fault_of(place.stream, place.state, name)
+        if fault:
+            return Seen(place, name, path, fault)
+        content = decode(disk.read(path, LARGEST)[0], path=path)
+        locked_by = (content.get("delivery") or {}).get("locked_by")
+        return Seen(place, name, path, None, str(content.get("status", "")), locked_by or "")
+
+    def shown(self, path: str) -> str:
+        """A path as findings name it."""
+        return os.path.relpath(path, self.base.root)
+
+    def has_status_words(self, seen: Seen) -> bool:
+        stream = STREAMS[seen.place.stream]
+        return stream.flat or seen.status in stream.state(seen.place.state).statuses
+
+
+def age_of(path: str) -> float | None:
+    """Seconds since it was last written; None when there is none."""
+    facts = disk.facts_of(path)
+    return None if facts is None else SystemClock().now().timestamp() - facts.st_mtime
+
+
+def _names(directory: str) -> list[str]:
+    try:
+        return sorted(disk.names(directory))
+    except OSError:
+        return []

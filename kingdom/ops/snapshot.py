@@ -1,0 +1,134 @@
+"""A still picture of a running kingdom, made of hard links in the time it takes to make them.
+
+Reads `config/ queue/ state/ memory/`, writes one directory in `state/bus/` and removes it again; an
+interrupted one is removed by the next, or by `kingdom fsck --fix`.
+
+Message and state files are never written in place, only replaced, so a second name keeps what was
+there. What is written in place is copied: the sequences, and whatever people edit.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+
+from kingdom.bus.files.bus import FileBus
+from kingdom.bus.files.caretaker import Caretaker
+from kingdom.bus.files.remains import writer_is_gone
+from kingdom.bus.files.sequence import STREAMS_OF_KIND
+from kingdom.bus.lease import Holder
+from kingdom.ops.trees import files_below, remove_tree
+from kingdom.store import disk
+from kingdom.store.paths import TEMPORARY_PREFIX, BaseDir
+
+Keep = Callable[[str, str], bool]  # from, to; whether it is something to keep
+
+LINKED = ("queue", "state")
+COPIED = ("config", "memory")
+LEFT_OUT = ("logs", "workspace")
+
+
+@dataclass
+class Snapshot:
+    root: str
+    skipped: list[str] = field(default_factory=list)  # what is neither a file nor a directory
+
+    def path(self, name: str) -> str:
+        return os.path.join(self.root, name)
+
+
+@contextmanager
+def snapshot(base: BaseDir, bus: FileBus, *, with_logs: bool = False) -> Iterator[Snapshot]:
+    for leftover in leftovers(base):
+        remove_tree(leftover)
+    made = Snapshot(os.path.join(base.bus, f"{own_temporary()}-backup"))
+    disk.make_directory(made.root)
+    try:
+        _take(base, bus, made, with_logs)
+        yield made
+    finally:
+        remove_tree(made.root)
+
+
+def own_temporary() -> str:
+    """The beginning of a name that tells whether its writer lives."""
+    writer = Holder.of_this_process("")
+    return f"{TEMPORARY_PREFIX}{writer.pid}-{writer.started}"
+
+
+def leftovers(base: BaseDir) -> list[str]:
+    """What interrupted backups left."""
+    names = [name for name in disk.names(base.bus) if name.startswith(TEMPORARY_PREFIX)]
+    return [os.path.join(base.bus, name) for name in names if writer_is_gone(name)]
+
+
+def _take(base: BaseDir, bus: FileBus, made: Snapshot, with_logs: bool) -> None:
+    for place in COPIED:
+        _keep_all(base, place, made, _copy)
+    for place in LINKED:
+        _make_directories(base, place, made)  # beforehand: nobody should wait for it
+    caretaker = Caretaker(base)
+    with bus.quiet(), caretaker.locked():
+        for place in LINKED:
+            _keep_all(base, place, made, _link)
+        # After the queues, so that they are never behind an id that is in them.
+        for kind in STREAMS_OF_KIND:
+            with disk.Lock(f"{caretaker.places.locks}/{kind}-seq"):
+                _copy_again(base, base.sequence_file(kind), made)
+    if with_logs:
+        _keep_all(base, "logs", made, _link)
+
+
+def _paths(base: BaseDir, place: str) -> Iterator[str]:
+    for path in files_below(base.path(place)):
+        inside = path.startswith(base.bus + os.sep)
+        if not inside and not os.path.basename(path).startswith(TEMPORARY_PREFIX):
+            yield path
+
+
+def _make_directories(base: BaseDir, place: str, made: Snapshot) -> None:
+    for directory, names, _ in os.walk(base.path(place)):
+        names[:] = [name for name in names if os.path.join(directory, name) != base.bus]
+        disk.make_directory(made.path(os.path.relpath(directory, base.root)))
+
+
+def _keep_all(base: BaseDir, place: str, made: Snapshot, keep: Keep) -> None:
+    for path in _paths(base, place):
+        name = os.path.relpath(path, base.root)
+        with suppress(FileNotFoundError):  # it went meanwhile
+            disk.make_directory(os.path.dirname(made.path(name)))
+            if not keep(path, made.path(name)):
+                made.skipped.append(name)
+
+
+def _link(path: str, target: str) -> bool:
+    if not stat.S_ISREG(os.lstat(path).st_mode):
+        return False
+    try:
+        disk.link(path, target)
+    except FileNotFoundError:
+        raise
+    except OSError:  # another file system, or a file of another user
+        return _copy(path, target)
+    return True
+
+
+def _copy(path: str, target: str) -> bool:
+    """People link to their settings, so a link is followed here."""
+    facts = os.stat(path)
+    if not stat.S_ISREG(facts.st_mode):
+        return False
+    with open(path, "rb") as file:
+        disk.create(target, file.read())
+    disk.set_mode(target, stat.S_IMODE(facts.st_mode))
+    return True
+
+
+def _copy_again(base: BaseDir, path: str, made: Snapshot) -> None:
+    target = made.path(os.path.relpath(path, base.root))
+    with suppress(FileNotFoundError):
+        disk.remove(target)
+        _copy(path, target)

@@ -1,0 +1,1 @@
+"""What every role runs on: its log, its internal events, its loop."""

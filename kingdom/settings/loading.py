@@ -1,0 +1,100 @@
+"""From `config/*.yaml`, `config/local/*.yaml` and the environment to settings that hold.
+
+Every effective value knows where it comes from; a wrong one is refused with file, line and key.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kingdom.errors import ConfigurationError
+from kingdom.settings.layers import Layers
+from kingdom.settings.model import (
+    BUS_VARIABLE,
+    FILES,
+    ChamberlainSettings,
+    EnvoySettings,
+    KingSettings,
+    Section,
+    SentinelSettings,
+    SystemSettings,
+)
+from kingdom.settings.shape import leaves
+from kingdom.settings.yaml_file import MAX_BYTES, Document, read_document
+
+DEFAULT = "default"
+# Variables that win over the files: name, file, top-level key.
+VARIABLES = ((BUS_VARIABLE, "system", "bus"),)
+
+
+@dataclass(frozen=True)
+class Value:
+    """One effective value, as `kingdom config` lists it."""
+
+    key: str
+    value: Any
+    source: str
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything in `config/`, checked. `sources` tells where each value that is set comes from."""
+
+    system: SystemSettings = field(default_factory=SystemSettings)
+    king: KingSettings = field(default_factory=KingSettings)
+    sentinel: SentinelSettings = field(default_factory=SentinelSettings)
+    envoy: EnvoySettings = field(default_factory=EnvoySettings)
+    chamberlain: ChamberlainSettings = field(default_factory=ChamberlainSettings)
+    sources: Mapping[str, str] = field(default_factory=dict)
+
+    def values(self) -> Iterator[Value]:
+        """Every leaf of every file, in the order of the models."""
+        for name in FILES:
+            for path, value in leaves(getattr(self, name)):
+                key = ".".join((name, *path))
+                yield Value(key, value, self.sources.get(key, DEFAULT))
+
+
+def load_settings(config_dir: str, environment: Mapping[str, str]) -> Settings:
+    """The settings in force for this configuration directory. Missing files are all defaults."""
+    directory = os.path.abspath(config_dir)
+    models: dict[str, Any] = {}
+    sources: dict[str, str] = {}
+    for name, model in FILES.items():
+        layers = _layers(name, model, directory, environment)
+        models[name] = layers.checked()
+        for path, document in layers.origins.items():
+            source = document.where(path).removeprefix(f"{os.path.dirname(directory)}/")
+            sources[".".join((name, *path))] = source
+    return Settings(**models, sources=sources)
+
+
+def _layers(
+    name: str, model: type[Section], directory: str, environment: Mapping[str, str]
+) -> Layers[Section]:
+    layers = Layers(model)
+    for place in (directory, os.path.join(directory, "local")):
+        path = os.path.join(place, f"{name}.yaml")
+        data = _read(path)
+        if data is not None:
+            layers.add(read_document(data, path))
+    for variable, file, key in VARIABLES:
+        if file == name and environment.get(variable):
+            layers.add(Document(f"environment {variable}", {key: environment[variable]}))
+    return layers
+
+
+def _read(path: str) -> bytes | None:
+    try:
+        with open(path, "rb") as file:
+            return file.read(MAX_BYTES + 1)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise ConfigurationError(
+            f"{path}: it cannot be read: {error.strerror}.",
+            remedy="Make it a file that this user may read.",
+        ) from None

@@ -1,0 +1,1 @@
+"""The disk: where things lie, how they are written, and how a crash is survived."""

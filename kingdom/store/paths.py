@@ -1,0 +1,97 @@
+"""Where everything lies inside a base directory. No other module spells these names.
+
+Plain strings, not `pathlib`: the hot path joins names thousands of times a second, and `queue ls`
+must start at once.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from kingdom.errors import ConfigurationError
+
+TEMPORARY_PREFIX = ".tmp-"
+REASON_SUFFIX = ".reason.json"
+BASE_DIR_VARIABLE = "KINGDOM_BASE_DIR"
+PLACES = ("config", "queue", "state", "logs", "workspace", "memory")
+
+
+class BaseDir:
+    """One kingdom's directory. It only names paths; nothing here touches the disk."""
+
+    def __init__(self, root: str | os.PathLike[str]) -> None:
+        self.root = os.path.abspath(os.fspath(root))
+
+    def __repr__(self) -> str:
+        return f"BaseDir({self.root!r})"
+
+    def path(self, *parts: str) -> str:
+        return os.path.join(self.root, *parts)
+
+    @property
+    def config(self) -> str:
+        return self.path("config")
+
+    @property
+    def queue(self) -> str:
+        return self.path("queue")
+
+    @property
+    def state(self) -> str:
+        return self.path("state")
+
+    @property
+    def logs(self) -> str:
+        return self.path("logs")
+
+    @property
+    def format_file(self) -> str:
+        return self.path("state", "format")
+
+    @property
+    def events_log(self) -> str:
+        return self.path("logs", "events.log")
+
+    @property
+    def system_log(self) -> str:
+        return self.path("logs", "system.log")
+
+    @property
+    def bus(self) -> str:
+        """What the bus keeps to survive a crash: journals, locks, and its attic."""
+        return self.path("state", "bus")
+
+    def sequence_file(self, kind: str) -> str:
+        return self.path("state", "king", f"{kind}-seq")
+
+
+def find_base_dir(given: str | None, environment: Mapping[str, str], working_dir: str) -> BaseDir:
+    """`--base-dir`, then `KINGDOM_BASE_DIR`, then the nearest parent with `config/system.yaml`."""
+    named = given or environment.get(BASE_DIR_VARIABLE)
+    if named:
+        return _existing(BaseDir(named), "--base-dir" if given else BASE_DIR_VARIABLE)
+    place = os.path.abspath(working_dir)
+    while True:
+        if _is_kingdom(place):
+            return BaseDir(place)
+        parent = os.path.dirname(place)
+        if parent == place:
+            raise ConfigurationError(
+                f"There is no kingdom in {working_dir} or above it.",
+                remedy="Make one with: kingdom init DIR, then work there or pass --base-dir DIR.",
+            )
+        place = parent
+
+
+def _existing(base: BaseDir, source: str) -> BaseDir:
+    if _is_kingdom(base.root):
+        return base
+    raise ConfigurationError(
+        f"{base.root} (from {source}) is not a kingdom: it has no config/system.yaml.",
+        remedy=f"Make it one with: kingdom init {base.root}",
+    )
+
+
+def _is_kingdom(place: str) -> bool:
+    return os.path.isfile(os.path.join(place, "config", "system.yaml"))

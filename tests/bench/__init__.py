@@ -1,0 +1,1 @@
+"""How fast the bus is, measured against bare floors and against peers, in one run."""

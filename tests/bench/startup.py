@@ -1,0 +1,72 @@
+"""How long a command takes from nothing, against an interpreter that does nothing."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+from time import perf_counter
+
+from kingdom.bus.files.bus import FileBus
+from kingdom.store.paths import BaseDir
+from tests.bench.figures import Bound, Figure, at_most, compared
+from tests.bench.ours import STREAM
+from tests.bench.parcels import tasks
+from tests.bench.report import Rate
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+_WAITING = 20  # messages for `queue ls` to list
+_FLOOR = "python -c pass"
+
+
+def starting(directory: str, rounds: int) -> tuple[list[Figure], list[Rate]]:
+    program, base = os.path.join(ROOT, "bin", "kingdom"), os.path.join(directory, "kingdom")
+    commands = {
+        _FLOOR: [sys.executable, "-c", "pass"],
+        "kingdom version": [program, "version"],
+        "kingdom queue ls": [program, "--base-dir", base, "queue", "ls"],
+    }
+    complaint = _complaint([program, "init", base])
+    if not complaint:
+        _publish_some(base)
+    complaints = {name: complaint or _complaint(words) for name, words in commands.items()}
+    running = {name: words for name, words in commands.items() if not complaints[name]}
+    took: dict[str, list[float]] = {name: [] for name in running}
+    for _ in range(rounds):
+        for name, words in running.items():
+            took[name].append(_seconds(words))
+    figures = [
+        _figure(name, took, complaints[name], bound)
+        for name, bound in (("kingdom version", at_most(3.0)), ("kingdom queue ls", at_most(6.0)))
+    ]
+    rates = [Rate(f"start: {n}", statistics.median(v) * 1e6, "µs") for n, v in took.items()]
+    return figures, rates
+
+
+def _publish_some(base: str) -> None:
+    bus = FileBus(BaseDir(base), durable=False)
+    bus.publish(STREAM, *tasks(_WAITING))
+    bus.close()
+
+
+def _figure(name: str, took: dict[str, list[float]], complaint: str, bound: Bound) -> Figure:
+    title = f"{name} to {_FLOOR}"
+    if complaint:
+        return Figure(title, None, bound, note=f"not measured: {complaint}")
+    return compared(title, took[name], took[_FLOOR], bound)
+
+
+def _complaint(words: list[str]) -> str:
+    """Empty when it works. It also warms up: whatever is compiled once is compiled now."""
+    tried = subprocess.run(words, capture_output=True, text=True, check=False)
+    if tried.returncode == 0:
+        return ""
+    said = tried.stderr.strip().splitlines()
+    return said[0] if said else f"exit status {tried.returncode}"
+
+
+def _seconds(words: list[str]) -> float:
+    started = perf_counter()
+    subprocess.run(words, stdout=subprocess.DEVNULL, check=True)
+    return perf_counter() - started

@@ -1,0 +1,61 @@
+"""Fixtures every test may ask for."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import settings
+
+from kingdom.bus.files.bus import FileBus
+from kingdom.store.paths import BaseDir
+from tests.support.kingdom import MovableClock
+
+# What is random is seeded: a red run is red again on the next machine.
+settings.register_profile("repeatable", derandomize=True, deadline=None)
+settings.load_profile("repeatable")
+
+
+@pytest.fixture
+def scratch() -> Iterator[Path]:
+    """A place for files, in memory where the system has such a place: tests sync a lot."""
+    parent = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    root = tempfile.mkdtemp(prefix="kingdom-test-", dir=parent)
+    yield Path(root)
+    shutil.rmtree(root, ignore_errors=True)
+
+
+@pytest.fixture
+def base(scratch: Path) -> BaseDir:
+    """An empty base directory."""
+    return BaseDir(scratch)
+
+
+@pytest.fixture
+def clock() -> MovableClock:
+    return MovableClock()
+
+
+@pytest.fixture
+def open_bus(base: BaseDir, clock: MovableClock) -> Iterator[Callable[..., FileBus]]:
+    """Opens a bus on the base directory, as one process would; closed afterwards."""
+    opened: list[FileBus] = []
+
+    def open_one(**options: Any) -> FileBus:
+        bus = FileBus(base, **({"clock": clock} | options))
+        opened.append(bus)
+        return bus
+
+    yield open_one
+    for bus in opened:
+        bus.close()
+
+
+@pytest.fixture
+def bus(open_bus: Callable[..., FileBus]) -> FileBus:
+    return open_bus()

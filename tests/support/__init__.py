@@ -1,0 +1,1 @@
+"""What tests share: base directories, clocks that can be moved, messages, crashes."""
