@@ -16,6 +16,7 @@ from kingdom.errors import EXIT_DONE, InvalidFile, KingdomError, UsageError
 from kingdom.models.priority import EVENT_TYPES, OTHER_NOTIFICATIONS, PRIORITIES
 from kingdom.store import disk
 
+EXAMPLE = "It has to be a JSON object, as in: --payload '{\"number\": 7}'"
 LARGEST = 16 * 1024 * 1024
 
 
@@ -120,9 +121,8 @@ def _payload(typed: str) -> dict[str, Any]:
     try:
         return payload_from(os.fsencode(typed), "--payload")
     except InvalidFile as fault:
-        raise UsageError(
-            fault.sentence, remedy="It has to be a JSON object, as in: --payload '{\"number\": 7}'"
-        ) from None
+        remedy = EXAMPLE if fault.code == "not_json" else fault.remedy
+        raise UsageError(fault.sentence, remedy=remedy) from None
 
 
 def _content(path: str) -> bytes:

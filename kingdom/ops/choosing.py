@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 
 from kingdom.errors import NeverWorks, NotFound, UsageError
-from kingdom.ops.listing import Listed, known_ids, locate
+from kingdom.ops.listing import Listed, is_set_aside, known_ids, locate
 from kingdom.store.paths import BaseDir
 from kingdom.topology import STREAMS
 
@@ -27,7 +27,8 @@ def find_one(base: BaseDir, typed: str, states: set[str], verb: str) -> Listed |
     """The one of this id that lies in one of these states; None if it lies elsewhere."""
     everywhere = find(base, typed)
     found = [entry for entry in everywhere if entry.state in states]
-    if len({entry.stream for entry in everywhere}) < len(everywhere):
+    streams = [e.stream for e in everywhere if not is_set_aside(e.state, e.path)]
+    if len(set(streams)) < len(streams):
         raise NeverWorks(
             f"{typed} lies in two places of one stream.",
             remedy="Settle it with: kingdom fsck --fix",

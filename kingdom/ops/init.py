@@ -63,7 +63,7 @@ def init(base: BaseDir) -> Outcome:
     outcome = Outcome()
     for directory in directories(base):
         _refuse_file(directory)
-        disk.make_directory(directory)
+        _make(directory)
     for name, text in contents().items():
         path = base.path(name)
         disk.make_directory(os.path.dirname(path))
@@ -83,6 +83,15 @@ def directories(base: BaseDir) -> list[str]:
         base.path(INBOX),
         *Places(base).own_directories(),
     ]
+
+
+def _make(directory: str) -> None:
+    try:
+        disk.make_directory(directory)
+    except FileNotFoundError:  # its parent is there, and takes no directories
+        raise ConfigurationError(
+            f"{directory} cannot be made there.", remedy="Choose another place."
+        ) from None
 
 
 def _refuse_file(path: str) -> None:

@@ -184,6 +184,11 @@ def _explained(entry: Listed) -> Listed:
     return entry._replace(error_code=_text(reason.get("code")), error=_text(reason.get("reason")))
 
 
+def is_set_aside(state: str, path: str) -> bool:
+    """Whether the file was put into `dead/` as it was: it stands for no message."""
+    return state == DEAD and disk.exists(path + REASON_SUFFIX)
+
+
 def read_reason(path: str) -> dict[str, Any]:
     """What the reason file beside this path says; empty when there is none."""
     try:

@@ -33,7 +33,7 @@ def retry(bus: FileBus, caretaker: Caretaker, entry: Listed) -> str:
             fault.sentence,
             remedy=f"Mend the file where it lies, then: kingdom queue retry {entry.id}",
         ) from None
-    if record.id == entry.id:
+    if caretaker.places.lying_in(entry.stream, record.id) == [DEAD] and record.id == entry.id:
         (claim,) = _claimed(bus, entry)
         bus.commit([Move(_clean(claim), PENDING)])
     else:
@@ -54,7 +54,7 @@ def _clean(claim: Claim) -> Claim:
 
 
 def _publish_again(bus: FileBus, entry: Listed, record: Record) -> None:
-    """Of a file whose name is not its id: a copy that was set aside, or one that was misnamed."""
+    """Of a file that stands for no message: a copy that was set aside, or one with a wrong name."""
     if not bus.publish(entry.stream, record.revised(delivery=Delivery()))[0]:
         raise NeverWorks(
             f"The id inside {os.path.basename(entry.path)}, {record.id}, is known already.",

@@ -46,13 +46,14 @@ def stamp_of(facts: os.stat_result) -> Stamp:
     return facts.st_ino, facts.st_mtime_ns
 
 
-def create(path: str, data: bytes, *, sync: bool = False) -> None:
+def create(path: str, data: bytes, *, sync: bool = False) -> Stamp:
     """A new file with this content; an existing one is an error."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, MODE)
     try:
         write_all(descriptor, data)
         if sync:
             os.fsync(descriptor)
+        return stamp_of(os.fstat(descriptor))
     finally:
         os.close(descriptor)
 

@@ -66,6 +66,8 @@ class Watch:
             except BlockingIOError:
                 break
             whole = self._decode(data, found) and whole
+            if len(data) < _BUFFER // 2:
+                break
         return list(found) if whole else None
 
     def _decode(self, data: bytes, found: dict[Change, None]) -> bool:

@@ -97,7 +97,7 @@ def test_the_payload_may_lie_in_a_file(base: BaseDir, tmp_path: Path) -> None:
         (["a.b", "--payload", "[1]"], "--payload: it holds [1] where one JSON object is expected."),
         (["a.b", "--payload", "{'a': 1}"], "--payload: it is not JSON:"),
         (["a.b", "--payload", b"\xff{}"], "--payload: it is not UTF-8"),
-        (["a.b", "--payload", '{"a": 1e999}'], "--payload: it is not JSON"),
+        (["a.b", "--payload", '{"a": 1e999}'], "--payload: it holds a number that is too large."),
         (["a.b", "--payload", "@missing.json"], "There is no file missing.json."),
         (["a.b", "--id", "../up"], "send: field `id`: '../up' is not an id: it contains '/'."),
         (["a.b", "--id", "x" * 201], "send: field `id`:"),

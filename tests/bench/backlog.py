@@ -7,7 +7,7 @@ between the two, and what was claimed is completed and replaced between the roun
 
 from __future__ import annotations
 
-import os
+import statistics
 from datetime import timedelta
 from time import perf_counter
 
@@ -17,6 +17,7 @@ from kingdom.store.paths import BaseDir
 from tests.bench.figures import Figure, at_most, compared
 from tests.bench.ours import STREAM, WORKER
 from tests.bench.parcels import tasks
+from tests.bench.place import own_place
 from tests.bench.report import Rate
 
 FEW = 100
@@ -26,7 +27,7 @@ _LEASE = timedelta(hours=1)
 
 
 def claiming(directory: str, rounds: int, many: int) -> tuple[list[Figure], list[Rate]]:
-    short, long = (BaseDir(os.path.join(directory, name)) for name in ("few", "many"))
+    short, long = BaseDir(own_place(directory)), BaseDir(own_place(directory))
     _fill(short, FEW)
     _fill(long, many)
     behind_few: list[float] = []
@@ -42,8 +43,8 @@ def claiming(directory: str, rounds: int, many: int) -> tuple[list[Figure], list
     backlogged.close()
     name = f"claim with {many:,} pending to one with {FEW}"
     return [compared(name, behind_many, behind_few, at_most(1.5))], [
-        Rate(f"claim: {FEW} pending", _microseconds(behind_few), "µs"),
-        Rate(f"claim: {many:,} pending", _microseconds(behind_many), "µs"),
+        Rate(f"claim: {FEW} pending", statistics.median(behind_few) * 1e6, "µs"),
+        Rate(f"claim: {many:,} pending", statistics.median(behind_many) * 1e6, "µs"),
     ]
 
 
@@ -62,22 +63,18 @@ def _reader(base: BaseDir) -> FileBus:
 
 
 def _alternate(*buses: FileBus) -> list[float]:
-    """Seconds that each bus took for its claims."""
-    took = [0.0 for _ in buses]
+    """Seconds that a claim took each bus, at the median."""
+    took: list[list[float]] = [[] for _ in buses]
     held: list[list[Claim]] = [[] for _ in buses]
     for _ in range(_CLAIMS):
         for number, bus in enumerate(buses):
             started = perf_counter()
             claims = bus.claim(STREAM, WORKER, lease=_LEASE)
-            took[number] += perf_counter() - started
+            took[number].append(perf_counter() - started)
             held[number] += claims
     for bus, claims in zip(buses, held, strict=True):
         assert len(claims) == _CLAIMS
         new = [New(STREAM, task) for task in tasks(_CLAIMS)]
         bus.commit([Move(claim, "completed") for claim in claims], new)
         bus.wait([STREAM], 0)
-    return took
-
-
-def _microseconds(rounds: list[float]) -> float:
-    return sorted(rounds)[len(rounds) // 2] / _CLAIMS * 1e6
+    return [statistics.median(values) for values in took]

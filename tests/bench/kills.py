@@ -24,6 +24,7 @@ from tests.bench.figures import Figure, at_most
 from tests.bench.ours import KINGDOM
 from tests.bench.parcels import Parcel, parcels
 from tests.bench.peers import ON_FILES, ON_SQLITE
+from tests.bench.place import own_place
 from tests.bench.report import Toll
 
 SEED = 20260207
@@ -35,10 +36,7 @@ _SPOILT = (sqlite3.Error, OSError, EOFError, pickle.UnpicklingError, ValueError,
 
 
 def killing(directory: str, kills: int) -> tuple[list[Figure], list[Toll]]:
-    tolls = [
-        _toll(one, os.path.join(directory, str(number)), kills)
-        for number, one in enumerate((KINGDOM, *ON_FILES, *ON_SQLITE))
-    ]
+    tolls = [_toll(one, directory, kills) for one in (KINGDOM, *ON_FILES, *ON_SQLITE)]
     figures = [
         Figure(
             f"{toll.name}: lost or doubled per kill",
@@ -55,17 +53,16 @@ def _toll(contestant: Contestant, directory: str, kills: int) -> Toll:
     luck = random.Random(SEED)
     finished: set[str] = set()
     acknowledged = lost = doubled = spoilt = 0
+    place = own_place(directory)
     for _ in range(kills):
-        place = os.path.join(directory, str(spoilt))
-        os.makedirs(directory, exist_ok=True)
         told = _live_and_die(contestant.open, place, luck)
         finished |= told["-"]
         acknowledged += len(told["+"])
         try:
             left = _emptied(contestant.open, place)
         except _SPOILT:
-            spoilt += 1  # it cannot be opened any more, and all that waited in it is gone
-            left = Counter()
+            # It cannot be opened any more, and all that waited in it is gone.
+            spoilt, place, left = spoilt + 1, own_place(directory), Counter()
         lost += len(told["+"] - told["!"] - set(left))
         doubled += sum(count - (id_ not in finished) for id_, count in left.items())
         finished |= set(left)

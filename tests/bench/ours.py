@@ -1,8 +1,8 @@
 """Our own bus, opened as a role opens it.
 
 A commit puts work off: files are written without a sync, and a checkpoint makes them safe when the
-journal is full. So that no round escapes that, each ends with a checkpoint inside its time, which is
-several times as often as the bus itself would ask for one.
+journal is full. So that no round escapes that, each ends with a checkpoint inside its time, several
+times as often as the bus itself would ask for one.
 """
 
 from __future__ import annotations

@@ -125,6 +125,11 @@ class LiteQueue(Store):
         self._queue.close()
 
 
+def _key_for(content: bytes) -> str:
+    """A put that was killed may have left half a message."""
+    return id_in(content) or "damaged"
+
+
 class HueySqlite(Store):
     """huey forgets a message when it is claimed; done is the result it stores then."""
 
@@ -141,7 +146,7 @@ class HueySqlite(Store):
         return content
 
     def done(self, claimed: bytes) -> None:
-        self._storage.put_data(id_in(claimed), _DONE, is_result=True)
+        self._storage.put_data(_key_for(claimed), _DONE, is_result=True)
 
     def id_of(self, claimed: bytes) -> str | None:
         return id_in(claimed)
@@ -172,7 +177,7 @@ class HueyFile(Store):
         return content
 
     def done(self, claimed: bytes) -> None:
-        key = id_in(claimed)
+        key = _key_for(claimed)
         self._storage.put_data(key, _DONE, is_result=True)
         sync_file(self._storage.path_for_key(key))
         sync_directory(self._storage.result_path)

@@ -50,6 +50,12 @@ def section(directory: str, name: str) -> Iterator[str]:
         shutil.rmtree(path, ignore_errors=True)
 
 
+def own_place(directory: str) -> str:
+    """A path in a section that nobody else uses and that is still to be made. The name above it is
+    random, because regions are chosen by it, and the last run's may still bear its traces."""
+    return os.path.join(tempfile.mkdtemp(dir=directory), "store")
+
+
 def _keep_apart(directory: str) -> None:
     """Ask for each subdirectory to lie in a region of its own, as `chattr +T` does. Where ext4 has
     no journal it passes over what was removed within a minute, one by one, and what one contestant

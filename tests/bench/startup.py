@@ -27,10 +27,8 @@ def starting(directory: str, rounds: int) -> tuple[list[Figure], list[Rate]]:
         "kingdom version": [program, "version"],
         "kingdom queue ls": [program, "--base-dir", base, "queue", "ls"],
     }
-    complaint = _complaint([program, "init", base])
-    if not complaint:
-        _publish_some(base)
-    complaints = {name: complaint or _complaint(words) for name, words in commands.items()}
+    _prepare(program, base)
+    complaints = {name: _complaint(words) for name, words in commands.items()}
     running = {name: words for name, words in commands.items() if not complaints[name]}
     took: dict[str, list[float]] = {name: [] for name in running}
     for _ in range(rounds):
@@ -40,14 +38,15 @@ def starting(directory: str, rounds: int) -> tuple[list[Figure], list[Rate]]:
         _figure(name, took, complaints[name], bound)
         for name, bound in (("kingdom version", at_most(3.0)), ("kingdom queue ls", at_most(6.0)))
     ]
-    rates = [Rate(f"start: {n}", statistics.median(v) * 1e6, "µs") for n, v in took.items()]
+    rates = [Rate(f"start: {n}", statistics.median(v) * 1e3, "ms") for n, v in took.items()]
     return figures, rates
 
 
-def _publish_some(base: str) -> None:
-    bus = FileBus(BaseDir(base), durable=False)
-    bus.publish(STREAM, *tasks(_WAITING))
-    bus.close()
+def _prepare(program: str, base: str) -> None:
+    if not _complaint([program, "init", base]):  # else `queue ls` will complain
+        bus = FileBus(BaseDir(base), durable=False)
+        bus.publish(STREAM, *tasks(_WAITING))
+        bus.close()
 
 
 def _figure(name: str, took: dict[str, list[float]], complaint: str, bound: Bound) -> Figure:

@@ -79,7 +79,7 @@ def _measure(directory: str, extent: Extent) -> Measured:
     measurements: dict[str, Callable[[str], Measured]] = {
         "publish": lambda place: publishing(place, extent.rounds),
         "cycle": lambda place: cycling(place, extent.rounds),
-        "wake-up": lambda place: waking(place, extent.rounds),
+        "wake-up": lambda place: waking(place, 2 * extent.rounds),
         "start": lambda place: starting(place, extent.starts),
         "backlog": lambda place: claiming(place, 2 * extent.rounds, extent.pending),
     }
@@ -95,8 +95,8 @@ def _measure(directory: str, extent: Extent) -> Measured:
 def _head(file_system: str, extent: Extent, seconds: float) -> str:
     return (
         f"On {file_system}, Python {platform.python_version()}, messages of {parcel_size()} bytes."
-        f" {extent.rounds} interleaved rounds ({2 * extent.rounds} of claims, {extent.starts}"
-        f" starts), {extent.kills} kills, {seconds:.0f} s.\n"
+        f" {extent.rounds} interleaved rounds ({2 * extent.rounds} of claims and"
+        f" wake-ups, {extent.starts} starts), {extent.kills} kills, {seconds:.0f} s.\n"
         "Each ratio is the median of the rounds' own ratios, of speeds to speeds or of times to\n"
         "times; beside it the middle half of the rounds."
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import statistics
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -13,6 +12,7 @@ from tests.bench.floors import FILES, SQLITE
 from tests.bench.ours import KINGDOM, Kingdom
 from tests.bench.parcels import parcels
 from tests.bench.peers import ON_FILES, ON_SQLITE
+from tests.bench.place import own_place
 from tests.bench.report import Rate
 from tests.bench.rounds import Trial, rates
 
@@ -27,7 +27,7 @@ def publishing(directory: str, rounds: int) -> tuple[list[Figure], list[Rate]]:
     with ExitStack() as stack:
         floors = [_publish(one.name, _opened(one, directory, stack)) for one in (FILES, SQLITE)]
         single = _publish(KINGDOM.name, _opened(KINGDOM, directory, stack))
-        batched = Kingdom(os.path.join(directory, _BATCHED))
+        batched = Kingdom(own_place(directory))
         stack.callback(batched.close)
         found = rates([single, _publish_batches(batched), *floors], rounds)
     ours = found[KINGDOM.name]
@@ -61,7 +61,7 @@ def cycling(directory: str, rounds: int) -> tuple[list[Figure], list[Rate]]:
 
 
 def _opened(contestant: Contestant, directory: str, stack: ExitStack) -> Store:
-    store = contestant.open(os.path.join(directory, contestant.name.replace(" ", "-")))
+    store = contestant.open(own_place(directory))
     stack.callback(store.close)
     return store
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +14,21 @@ from kingdom.store.paths import BaseDir
 from tests.support.calls import in_child
 
 ROOT = Path(__file__).parents[2]
+NOBODY = 65534
 COMMAND = (sys.executable, "-m", "kingdom")
+# The same for a user who is not root. Where root runs the tests, only root may be able to read the
+# interpreter and its packages: all of them are imported before the process steps down.
+_STEP_DOWN = f"""
+import os, sys, importlib, pkgutil, difflib, encodings.ascii, kingdom, structlog
+for module in pkgutil.walk_packages(kingdom.__path__, "kingdom."):
+    if not module.name.endswith("__main__"):
+        importlib.import_module(module.name)
+os.setgroups([])
+os.setgid({NOBODY})
+os.setuid({NOBODY})
+sys.exit(kingdom.cli.main.run(sys.argv[1:]))
+"""
+NORMAL_USER = (sys.executable, "-c", _STEP_DOWN) if os.geteuid() == 0 else COMMAND
 
 
 @dataclass(frozen=True)
@@ -39,11 +53,12 @@ def kingdom(
     stdin: str | bytes = b"",
     cwd: str | Path = "/",
     env: Mapping[str, str] | None = None,
+    command: Sequence[str] = COMMAND,
 ) -> Said:
     """Run it to its end. `base` is passed as `--base-dir` before the command."""
     before = ("--base-dir", base.root) if base else ()
     done = subprocess.run(
-        [*COMMAND, *before, *words],
+        [*command, *before, *words],
         input=stdin.encode() if isinstance(stdin, str) else stdin,
         capture_output=True,
         cwd=cwd,
@@ -63,6 +78,14 @@ def one_sentence(said: Said, code: int) -> str:
     assert said.err.startswith("kingdom: "), said
     assert said.err.count("\n") == 1, said
     return said.err.removeprefix("kingdom: ").strip()
+
+
+def give_away(path: str | Path) -> None:
+    """To the normal user, with all that is in it."""
+    if os.geteuid() == 0:
+        for directory, _, names in os.walk(path):
+            for name in (".", *names):
+                os.chown(os.path.join(directory, name), NOBODY, NOBODY)
 
 
 def claim_and_die(base: BaseDir, stream: str, worker: str, *ids: str) -> None:

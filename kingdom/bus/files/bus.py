@@ -20,7 +20,7 @@ import os
 import random
 import select
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, suppress
 from datetime import datetime, timedelta
 from threading import RLock
 from types import TracebackType
@@ -28,17 +28,17 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from kingdom.bus.backoff import Policy
-from kingdom.bus.files.index import Index, Item
+from kingdom.bus.files.claims import Claims
+from kingdom.bus.files.index import Index
 from kingdom.bus.files.intake import Intake, reason_path
 from kingdom.bus.files.journal import CAPACITY, Entry
-from kingdom.bus.files.ledger import Change, Ledger, Version
+from kingdom.bus.files.ledger import Change, Ledger
 from kingdom.bus.files.places import HANDLED, SUFFIX, Places, id_in
 from kingdom.bus.files.sequence import Sequence as IdSequence
-from kingdom.bus.files.view import WORKING, View, active_states
-from kingdom.bus.lease import Holder
+from kingdom.bus.files.view import View
 from kingdom.bus.port import Claim, Move, New, Problem, Recovered, StreamStats
 from kingdom.clock import Clock, SystemClock
-from kingdom.errors import InvalidFile, LeaseLost, TryLater
+from kingdom.errors import InvalidFile, TryLater
 from kingdom.models.base import Record
 from kingdom.models.ids import check_id
 from kingdom.store import disk
@@ -100,11 +100,8 @@ class FileBus:
         self._intake = intake
         self._ledger = Ledger(self._places, intake, sync=durable, capacity=journal_bytes)
         self._view = View(self._places, intake, self._clock, self._ledger.locked, general)
-        self._versions: dict[tuple[str, str], Version] = {}
+        self._claims = Claims(self._places, intake, self._ledger, self._view, self._clock)
         self._sequences: dict[str, IdSequence] = {}
-        self._process = Holder.of_this_process("").process
-        self._seen_alive: dict[str, float] = {}
-        self._gone: dict[str, bool] = {}  # lost holders; True once their journal was replayed
         self._guard = _Guard()
         self._closed = False
         self._wake_read, self._wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -120,8 +117,7 @@ class FileBus:
             born = [self._born(new) for new in publish]
             answers = self._ledger.commit(moved + born) if moved or born else []
             for change in moved:
-                self._versions.pop((change.entry.stream, change.entry.id), None)
-                self._view.forget(change.entry.stream, change.entry.id)
+                self._claims.forget(change.entry.stream, change.entry.id)
             return answers[len(moved) :]
 
     def _born(self, new: New) -> Change:
@@ -153,7 +149,7 @@ class FileBus:
             update["status"] = self._status(claim.stream, move)
         content = message.to_json(**update)
         entry = Entry(claim.stream, claim.id, move.to, revision, content)
-        return Change(entry, self._version_of(claim))
+        return Change(entry, self._claims.version_of(claim))
 
     @staticmethod
     def _status(stream: str, move: Move) -> str:
@@ -162,15 +158,6 @@ class FileBus:
         if status not in words:
             raise ValueError(f"{stream}/{move.to} knows {', '.join(words)}, not {status}")
         return status
-
-    def _version_of(self, claim: Claim) -> Version:
-        version = self._versions.get((claim.stream, claim.id))
-        if version is None or version.revision != claim.message.delivery.revision:
-            raise LeaseLost(
-                f"{claim.stream} {claim.id} is no longer held by this claim.",
-                remedy="Use the claim that the last extend returned, or claim it again.",
-            )
-        return version
 
     # Claim and extend
 
@@ -185,81 +172,15 @@ class FileBus:
     ) -> list[Claim]:
         with self._guard:
             length = lease or self._policies[stream].lease
-            holder = str(Holder.of_this_process(worker))
             if ids is not None:
-                found = [self._claim_named(stream, check_id(one), holder, length) for one in ids]
+                found = [self._claims.named(stream, check_id(one), worker, length) for one in ids]
                 return [claim for claim in found if claim is not None]
-            return self._claim_due(stream, holder, limit, length)
-
-    def _claim_due(self, stream: str, holder: str, limit: int, lease: timedelta) -> list[Claim]:
-        claims: list[Claim] = []
-        while len(claims) < limit:
-            taken = self._take(stream, limit - len(claims))
-            if not taken:
-                break
-            for position, item in enumerate(taken):
-                try:
-                    claim = self._claim_item(stream, item, holder, lease)
-                except BaseException:
-                    for other in taken[position:]:
-                        self._view.index(stream).give_back(other)
-                    raise
-                if claim is not None:
-                    claims.append(claim)
-        return claims
-
-    def _take(self, stream: str, limit: int) -> list[Item]:
-        """The next due. A holder found dead has its journal replayed before anything is taken
-        from it: its last commit may lie there, not yet shown."""
-        index = self._view.index(stream)
-        taken = index.take(limit, self._now(), self._is_gone)
-        if not all(self._gone.values()):
-            for item in taken:
-                index.give_back(item)
-            self._ledger.recover()
-            self._gone = dict.fromkeys(self._gone, True)
-            taken = self._view.index(stream).take(limit, self._now(), self._is_gone)
-        return taken
-
-    def _now(self) -> float:
-        return self._clock.now().timestamp()
-
-    def _is_gone(self, locked_by: str) -> bool:
-        """Whether this holder's process on this host is dead; a living one is asked rarely."""
-        holder = Holder.parse(locked_by)
-        if holder is None or holder.process == self._process:
-            return False
-        process, moment = holder.process, self._clock.monotonic()
-        if process in self._gone:
-            return True
-        if moment - self._seen_alive.get(process, float("-inf")) < _ALIVE_FOR:
-            return False
-        if holder.is_gone():
-            self._gone[process] = False
-            return True
-        self._seen_alive[process] = moment
-        return False
-
-    def _claim_item(self, stream: str, item: Item, holder: str, lease: timedelta) -> Claim | None:
-        record = item.record or self._read_again(stream, item)
-        claim = None
-        if record is not None:
-            to = WORKING.get(stream, item.state)
-            path = self._places.path(stream, item.state, item.id)
-            version = Version(item.state, path, item.stamp, record.delivery.revision)
-            claim = self._hold(stream, record, version, to, holder, lease)
-        if claim is None:
-            self._view.look_again(stream, item, self._now() + _LATE_HOLDER_PAUSE)
-            return None
-        return None if self._is_poison(claim) else claim
-
-    def _read_again(self, stream: str, item: Item) -> Record | None:
-        """None if it is no longer what the index knows."""
-        try:
-            record, stamp = self._intake.read(stream, item.state, f"{item.id}{SUFFIX}")
-        except (FileNotFoundError, InvalidFile):
-            return None
-        return record if stamp == item.stamp else None
+            claims: list[Claim] = []
+            while len(claims) < limit and (
+                found_due := self._claims.due(stream, worker, limit - len(claims), length)
+            ):
+                claims += [claim for claim in found_due if not self._is_poison(claim)]
+            return claims
 
     def _is_poison(self, claim: Claim) -> bool:
         """A message whose handlers die every time is buried; being killed is not its fault, so
@@ -272,86 +193,9 @@ class FileBus:
         )
         return True
 
-    def _hold(
-        self,
-        stream: str,
-        record: Record,
-        version: Version,
-        to: str,
-        holder: str,
-        lease: timedelta,
-    ) -> Claim | None:
-        """Write the lease into the message and put it where held ones lie; None if it changed."""
-        now, before = self._clock.now(), record.delivery
-        lost = before.locked_by is not None
-        changed = {
-            "revision": before.revision + 1,
-            "crash_count": before.crash_count + lost,
-            "locked_by": holder,
-            "locked_until": now + lease,
-            "last_attempt_at": now,
-            "next_retry_at": None,
-            "updated_at": now,
-        }
-        update: dict[str, Any] = {"delivery": before.revised(**changed)}
-        if to != version.state:
-            update["status"] = STREAMS[stream].state(to).statuses[0]
-        held = record.revised(**update)
-        with self._taking_from(before.locked_by) as free:
-            new = self._replace(stream, held, to, version) if free else None
-        return Claim(stream, held, to, taken_over=lost) if new else None
-
-    def _taking_from(self, locked_by: str | None) -> AbstractContextManager[bool]:
-        holder = Holder.parse(locked_by or "")
-        if holder is None or holder.process == self._process or holder.process in self._gone:
-            return nullcontext(True)
-        return self._ledger.late_holder(holder.process)
-
-    def _replace(self, stream: str, held: Record, to: str, version: Version) -> Version | None:
-        entry = Entry(stream, held.id, to, held.delivery.revision, held.to_json())
-        new = self._ledger.take(Change(entry, version))
-        if new is not None:
-            self._versions[stream, held.id] = new
-            if to in active_states(stream):
-                self._view.put(stream, held, to, new.stamp)
-        return new
-
-    def _claim_named(self, stream: str, id_: str, holder: str, lease: timedelta) -> Claim | None:
-        for state in self._places.lying_in(stream, id_):
-            path = self._places.path(stream, state, id_)
-            record, stamp = self._intake.read(stream, state, f"{id_}{SUFFIX}")
-            if self._is_held(record):
-                return None
-            version = Version(state, path, stamp, record.delivery.revision)
-            return self._hold(stream, record, version, state, holder, lease)
-        return None
-
-    def _is_held(self, record: Record) -> bool:
-        delivery = record.delivery
-        if delivery.locked_by is None or delivery.locked_until is None:
-            return False
-        holder = Holder.parse(delivery.locked_by)
-        if holder is not None and holder.is_gone():
-            self._ledger.recover()
-            self._gone[holder.process] = True
-            return False
-        return delivery.locked_until > self._clock.now()
-
     def extend(self, claim: Claim, lease: timedelta) -> Claim:
         with self._guard:
-            version, now = self._version_of(claim), self._clock.now()
-            before = claim.message.delivery
-            changed = {
-                "revision": before.revision + 1,
-                "locked_until": now + lease,
-                "updated_at": now,
-            }
-            delivery = before.revised(**changed)
-            held = claim.message.revised(delivery=delivery)
-            if self._replace(claim.stream, held, claim.state, version) is None:
-                self._versions.pop((claim.stream, claim.id), None)
-                raise LeaseLost(f"{claim.stream} {claim.id} was taken over by another worker.")
-            return Claim(claim.stream, held, claim.state, claim.taken_over)
+            return self._claims.extend(claim, lease)
 
     # Back, later, or dead
 
@@ -375,20 +219,18 @@ class FileBus:
         with self._guard:
             change = self._moved(Move(claim, to), **error, **delivery)
             self._ledger.commit([change])
-            self._versions.pop((claim.stream, claim.id), None)
-            self._view.forget(claim.stream, claim.id)
+            self._claims.forget(claim.stream, claim.id)
 
     # The rest
 
     def recover(self) -> Recovered:
         with self._guard:
-            found = self._ledger.recover()
-            self._gone = dict.fromkeys(self._gone, True)
+            found = self._claims.recover()
             lost = sum(
                 count
                 for name in STREAMS
                 for holder, count in self._view.index(name).held.items()
-                if self._is_gone(holder)
+                if self._claims.is_gone(holder)
             )
             return Recovered(found.commits, found.restored, found.temporaries, lost)
 
@@ -455,8 +297,11 @@ class FileBus:
                 os.read(self._wake_read, 4096)
                 return set()
 
+    def _now(self) -> float:
+        return self._clock.now().timestamp()
+
     def _is_ready(self, index: Index) -> bool:
-        return index.has_ready(self._now(), self._is_gone)
+        return index.has_ready(self._now(), self._claims.is_gone)
 
     def _pause(self, streams: list[str], deadline: float) -> float:
         left = deadline - self._clock.monotonic()

@@ -68,9 +68,11 @@ class Caretaker:
             return not disk.exists(path) and disk.remove(beside)
 
     def copies(self, stream: str, id_: str) -> Copies:
-        """Every file of this id and its revision."""
+        """Every file that stands for this id, and its revision."""
         found = {}
         for state, path in self.places.paths(stream, id_).items():
+            if state == DEAD and disk.exists(reason_path(path)):
+                continue  # it was set aside, and only happens to have kept its name
             revision = self._intake.revision(stream, state, path)
             if revision is not None:
                 found[path] = revision

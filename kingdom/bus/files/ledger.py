@@ -49,7 +49,7 @@ class Ledger:
         self._repair = Repair(places, intake, self.locked)
         self._slot = first_free(places)
         self._unfinished = False
-        self._kept = 0
+        self._kept: dict[tuple[str, str], list[str]] = {}  # what lies in the attic, by message
         with self._slot.commit:
             self._journal = self._slot.open_journal(sync=sync, capacity=capacity)
             self._adopt()
@@ -78,7 +78,7 @@ class Ledger:
             self._finish()
             for change in changes:
                 self._check_current(change)
-            if not self._journal.has_room(entries) or self._kept > _ATTIC_LIMIT:
+            if not self._journal.has_room(entries) or len(self._kept) > _ATTIC_LIMIT:
                 self._make_safe([(self._slot, self._journal)])
             temporaries = self._write_ahead(entries)
             try:
@@ -97,18 +97,20 @@ class Ledger:
 
     def _check_current(self, change: Change) -> None:
         """Our commit lock is held, so from here on nobody takes it from us."""
-        version = change.replaces
-        if version is None:
-            return
-        facts = disk.facts_of(version.path)
-        if facts is not None and disk.stamp_of(facts) == version.stamp:
-            return
-        entry = change.entry
-        if self._intake.revision(entry.stream, version.state, version.path) != version.revision:
+        entry, version = change.entry, change.replaces
+        if version is not None and not self._is_current(entry, version):
             raise LeaseLost(
                 f"{entry.stream} {entry.id} is no longer held by this worker.",
                 remedy="Whoever holds it now will finish it.",
             )
+
+    def _is_current(self, entry: Entry, version: Version) -> bool:
+        """The very file, or one that a person touched or edited since: the revision tells."""
+        facts = disk.facts_of(version.path)
+        if facts is not None and disk.stamp_of(facts) == version.stamp:
+            return True
+        found = self._intake.revision(entry.stream, version.state, version.path)
+        return found == version.revision
 
     def _write_ahead(self, entries: list[Entry]) -> list[str]:
         """New contents under temporary names: if the disk is full, nothing was committed yet."""
@@ -136,7 +138,15 @@ class Ledger:
                 code="not_shown",
             ) from error
         self._unfinished = False
+        self._clear_attic(changes)
         return fresh
+
+    def _clear_attic(self, changes: list[Change]) -> None:
+        """The journal has these messages whole, so what their claims replaced is needed no more.
+        Removed now, it never reaches the disk at all."""
+        for change in changes:
+            if change.replaces is not None:
+                _remove_all(self._kept.pop((change.entry.stream, change.entry.id), []))
 
     def _show(self, change: Change, temporary: str) -> bool:
         entry, version = change.entry, change.replaces
@@ -172,10 +182,11 @@ class Ledger:
 
     # Claims
 
-    def take(self, change: Change) -> Version | None:
+    def take(self, change: Change, *, mine: bool = False) -> Version | None:
         """Put a new version in place of the one seen, without a sync; None if that one is gone.
 
-        The replaced version goes to the attic until a checkpoint makes the new one safe.
+        What is not `mine` yet must be just what was seen, and nowhere else besides. The replaced
+        version goes to the attic until a commit or a checkpoint makes a newer one safe.
         """
         entry, version = change.entry, change.replaces
         assert version is not None
@@ -185,23 +196,26 @@ class Ledger:
         temporary = kept if in_place else self._places.temporary()
         if in_place:
             disk.remove(temporary)
-        disk.create(temporary, entry.content)
+        stamp = disk.create(temporary, entry.content)
         with self.locked({entry.stream}):
-            facts = disk.facts_of(version.path)
-            if facts is None or disk.stamp_of(facts) != version.stamp:
+            is_free = self._is_current if mine else self._is_alone
+            if not is_free(entry, version):
                 disk.remove(temporary)
                 return None
             if in_place:
                 disk.exchange(kept, target)
-            elif disk.exists(target):  # two copies: the caller looks again and settles it
-                disk.remove(temporary)
-                return None
             else:
                 disk.move(temporary, target)
                 self._to_attic(version.path, kept)
-            facts = disk.facts_of(target)
-        self._kept += 1
-        return Version(entry.state, target, disk.stamp_of(facts), entry.revision) if facts else None
+        self._kept.setdefault((entry.stream, entry.id), []).append(kept)
+        return Version(entry.state, target, stamp, entry.revision)
+
+    def _is_alone(self, entry: Entry, version: Version) -> bool:
+        """Whether this version is still there, and no other copy of the message anywhere."""
+        facts = disk.facts_of(version.path)
+        if facts is None or disk.stamp_of(facts) != version.stamp:
+            return False
+        return self._places.lying_only_in(entry.stream, version.path, entry.id)
 
     @staticmethod
     def _to_attic(path: str, kept: str) -> None:
@@ -243,7 +257,8 @@ class Ledger:
             # Lest an old version outlive the message itself, once that is pruned.
             for slot, _ in slots:
                 disk.sync_directory(slot.attic)
-        self._kept = 0
+        if any(slot is self._slot for slot, _ in slots):
+            self._kept.clear()
 
     def recover(self) -> Recovered:
         """Finish what dead processes left. The living are not disturbed."""

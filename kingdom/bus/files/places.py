@@ -84,6 +84,13 @@ class Places:
                 return True
         return False
 
+    def lying_only_in(self, stream: str, path: str, id_: str) -> bool:
+        for _, directory in self._distinct[stream]:
+            other = f"{directory}/{id_}{SUFFIX}"
+            if other != path and disk.exists(other):
+                return False
+        return True
+
     def temporary(self) -> str:
         writer = f"{self._writer.pid}-{self._writer.started}"
         return f"{self.temporaries}/{TEMPORARY_PREFIX}{writer}-{next(self._numbers)}"

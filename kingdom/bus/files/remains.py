@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from kingdom.bus.files.caretaker import Caretaker
 from kingdom.bus.files.intake import is_blank
-from kingdom.bus.files.journal import Entry
+from kingdom.bus.files.journal import Entry, Journal
 from kingdom.bus.files.places import Places
 from kingdom.bus.files.slot import Kept, Slot
 from kingdom.bus.lease import Holder
@@ -29,20 +29,36 @@ def unshown_entries(caretaker: Caretaker) -> list[Entry]:
 
 
 def _recorded(places: Places, slot: Slot) -> list[Entry]:
+    with _journal_of(places, slot) as journal:
+        return [entry for entries in journal.peek() for entry in entries] if journal else []
+
+
+def _is_of_another_boot(places: Places, slot: Slot) -> bool:
+    with _journal_of(places, slot) as journal:
+        return journal is not None and not journal.is_of_this_boot
+
+
+@contextmanager
+def _journal_of(places: Places, slot: Slot) -> Iterator[Journal | None]:
+    """None for a slot that has none yet: opening would make one."""
     if not disk.exists(os.path.join(places.journals, f"{slot.number}.journal")):
-        return []
+        yield None
+        return
     journal = slot.open_journal(sync=False)
     try:
-        return [entry for entries in journal.peek() for entry in entries]
+        yield journal
     finally:
         journal.close()
 
 
 def only_in_attic(caretaker: Caretaker) -> list[Kept]:
-    """Messages whose only whole copy is the one a claim had set aside."""
+    """Messages whose only whole copy is the one a claim had set aside.
+
+    Only where the machine went down meanwhile: else what is missing was taken away by someone.
+    """
     missing = []
     for slot in _dead_slots(caretaker.places):
-        for kept in slot.kept():
+        for kept in slot.kept() if _is_of_another_boot(caretaker.places, slot) else ():
             copies = caretaker.copies(kept.stream, kept.id)
             if all(revision < 0 and is_blank(path) for path, revision in copies.items()):
                 missing.append(kept)

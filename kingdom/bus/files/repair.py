@@ -41,12 +41,12 @@ class Repair:
     def place(self, entry: Entry) -> None:
         """See to it that the message is at least as far as this entry. Under the stream's lock."""
         copies = self._copies(entry.stream, entry.id)
-        born = entry.revision == 1
-        if any(revision >= (0 if born else entry.revision) for revision in copies.values()):
-            if not born:
-                self._drop_older(copies, entry.revision)
-            return
-        self._write(entry, copies)
+        # Publishing an id that is known, by whatever file, does nothing; so does doing it again.
+        enough = 0 if entry.revision == 1 else entry.revision
+        if any(revision >= enough for revision in copies.values()):
+            self._drop_older(copies, enough)
+        else:
+            self._write(entry, copies)
 
     def _write(self, entry: Entry, copies: dict[str, int]) -> None:
         target = self._places.path(entry.stream, entry.state, entry.id)

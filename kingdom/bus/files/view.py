@@ -130,7 +130,8 @@ class View:
 
     def _accept(self, place: Place, record: Record, stamp: disk.Stamp) -> None:
         stream, state = place
-        if self._lies_elsewhere(stream, state, record.id):
+        known = self._indexes[stream].get(record.id)
+        if known is not None and known.state != state:
             self._doubles.add((stream, record.id))
         elif self._concerns_us(stream, record):
             item, index = item_of(record, state, stamp), self._indexes[stream]
@@ -239,7 +240,9 @@ class View:
         for state in active_states(stream):
             self._look((stream, state), f"{item.id}{SUFFIX}")
         found = index.get(item.id)
-        if found is not None and found.held_until:
+        if len(self._places.lying_in(stream, item.id)) > 1:
+            self._doubles.add((stream, item.id))
+        elif found is not None and found.held_until:
             index.put(replace(found, held_until=max(found.held_until, held_until)))
 
     def close(self) -> None:

@@ -54,7 +54,7 @@ def leases(survey: Survey) -> Iterator[Finding]:
     """Nobody who is gone holds a message."""
     for seen in survey.messages:
         holder = Holder.parse(seen.locked_by)
-        if holder is not None and holder.is_gone():
+        if holder is not None and seen.is_message and holder.is_gone():
             yield _lost_lease(survey, seen, holder)
 
 

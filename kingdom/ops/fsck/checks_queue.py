@@ -12,7 +12,7 @@ from kingdom.bus.files.remains import writer_is_gone
 from kingdom.errors import InvalidFile, TryLater
 from kingdom.ops.fsck.finding import Finding, Fix, Workshop, by_fix
 from kingdom.ops.fsck.survey import Seen, Survey, age_of
-from kingdom.ops.listing import SUFFIX, Place, is_message
+from kingdom.ops.listing import SUFFIX, Place, is_message, is_set_aside
 from kingdom.ops.rewriting import rewrite
 from kingdom.store import disk
 from kingdom.store.paths import REASON_SUFFIX, TEMPORARY_PREFIX
@@ -73,7 +73,7 @@ def _explain(seen: Seen) -> Fix:
 def statuses(survey: Survey) -> Iterator[Finding]:
     """`status` inside agrees with the directory."""
     for seen in survey.messages:
-        if seen.fault is None and not survey.has_status_words(seen):
+        if seen.is_message and not survey.has_status_words(seen):
             yield Finding(
                 "status",
                 survey.shown(seen.path),
@@ -96,7 +96,7 @@ def copies(survey: Survey) -> Iterator[Finding]:
     """An id lies in one directory of its stream."""
     by_id: dict[tuple[str, str], list[Seen]] = defaultdict(list)
     for seen in survey.messages:
-        if seen.id is not None:
+        if seen.id is not None and not is_set_aside(seen.place.state, seen.path):
             by_id[seen.place.stream, seen.id].append(seen)
     for (stream, id_), found in by_id.items():
         if len(found) > 1:

@@ -13,7 +13,7 @@ from kingdom.bus.files.places import id_in
 from kingdom.clock import SystemClock
 from kingdom.errors import InvalidFile
 from kingdom.models.reading import decode
-from kingdom.ops.listing import Place, is_message, places
+from kingdom.ops.listing import Place, is_message, is_set_aside, places
 from kingdom.store import disk
 from kingdom.store.paths import BaseDir
 from kingdom.topology import STREAMS
@@ -33,6 +33,11 @@ class Seen:
     @property
     def id(self) -> str | None:
         return id_in(self.name)
+
+    @property
+    def is_message(self) -> bool:
+        """Not what was set aside in `dead/`, of which nothing is expected."""
+        return self.fault is None and not is_set_aside(self.place.state, self.path)
 
 
 class Survey:
