@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterable
 
 from kingdom.cli.call import Call
-from kingdom.errors import EXIT_FAILED, ConfigurationError, KingdomError
+from kingdom.errors import EXIT_FAILED, KingdomError
 
 TRACEBACK_VARIABLE = "KINGDOM_TRACEBACK"
 
@@ -73,14 +73,13 @@ def _where_to_look(error: Exception, call: Call) -> str:
 def _log(error: Exception, call: Call) -> str | None:
     """The log it was written to; None without a base directory or when that cannot be written."""
     try:
-        base = call.base_of_any_format()
-    except ConfigurationError:
-        return None
-    from kingdom.runtime.logging import configure, get_logger
+        from kingdom.runtime.logging import configure, get_logger
 
-    silent = _Silent()
-    configure("operator", base, environment=call.environment, stream=silent)
-    get_logger().error("cli.crashed", exc_info=error)
+        base, silent = call.base_of_any_format(), _Silent()
+        configure("operator", base, environment=call.environment, stream=silent)
+        get_logger().error("cli.crashed", exc_info=error)
+    except Exception:  # noqa: BLE001 - one bug is enough: whatever fails here, the first is told
+        return None
     return None if "system_log" in silent.text else base.system_log
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 
 from kingdom.bus.files.places import Places
 from kingdom.errors import ConfigurationError
@@ -52,6 +53,7 @@ class Outcome:
     format: int = FORMAT
 
 
+@cache
 def contents() -> Mapping[str, str]:
     """Every file a new base directory has, and what is in it."""
     readmes = {f"{place}/README.md": text for place, text in READMES.items()}

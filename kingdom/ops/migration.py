@@ -9,10 +9,12 @@ version is named last, so an interrupted migration is simply run again.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 
 from kingdom.bus.files.bus import FileBus
 from kingdom.bus.files.caretaker import Caretaker
+from kingdom.bus.files.sequence import STREAMS_OF_KIND, Sequence
 from kingdom.clock import SystemClock
 from kingdom.errors import InvalidFile, TryLater
 from kingdom.models.base import Record
@@ -95,4 +97,7 @@ def migrate(base: BaseDir, bus: FileBus, planned: Plan) -> None:
                     f"Some {stream} are being worked on, so they were not upgraded.",
                     remedy="Stop the kingdom, then run kingdom migrate again.",
                 )
+    for kind in STREAMS_OF_KIND:
+        with closing(Sequence(Caretaker(base).places, kind, sync=True)) as sequence:
+            sequence.mend()
     write_format(base)

@@ -58,6 +58,16 @@ def create(path: str, data: bytes, *, sync: bool = False) -> Stamp:
         os.close(descriptor)
 
 
+def overwrite(path: str, data: bytes) -> None:
+    """Other content for a file that nobody reads yet; its blocks and its inode stay."""
+    descriptor = os.open(path, os.O_WRONLY)
+    try:
+        write_all(descriptor, data)
+        os.ftruncate(descriptor, len(data))
+    finally:
+        os.close(descriptor)
+
+
 def write_all(descriptor: int, data: bytes) -> None:
     written = os.write(descriptor, data)
     while written < len(data):

@@ -98,8 +98,8 @@ def test_the_base_directory_is_found_in_four_ways(base: BaseDir) -> None:
 
 def test_a_closed_pipe_is_no_reason_to_complain(base: BaseDir) -> None:
     init(base)
-    for number in range(300):
-        Path(base.path("queue/events/pending", f"evt-{number}.json")).write_text("{}" + " " * 500)
+    for number in range(600):  # more than fits into a pipe
+        Path(base.path("queue/events/pending", f"evt-{number:0150d}.json")).write_text("{}")
     shell = f'set -o pipefail; "{sys.executable}" -m kingdom queue ls | head -1'
     done = subprocess.run(
         ["bash", "-c", shell], capture_output=True, cwd=base.root, env=environment(), check=False

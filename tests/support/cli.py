@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import importlib
 import os
+import pkgutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO
 
+import kingdom as package
+from kingdom.__main__ import main
 from kingdom.bus.files.bus import FileBus
 from kingdom.store.paths import BaseDir
 from tests.support.calls import in_child
@@ -19,16 +25,22 @@ COMMAND = (sys.executable, "-m", "kingdom")
 # The same for a user who is not root. Where root runs the tests, only root may be able to read the
 # interpreter and its packages: all of them are imported before the process steps down.
 _STEP_DOWN = f"""
-import os, sys, importlib, pkgutil, difflib, encodings.ascii, kingdom, structlog
+import os, sys, importlib.metadata, pkgutil, difflib, kingdom, structlog
+from encodings import ascii, unicode_escape, utf_8_sig, utf_16_be
 for module in pkgutil.walk_packages(kingdom.__path__, "kingdom."):
     if not module.name.endswith("__main__"):
         importlib.import_module(module.name)
+kingdom.settings.loading.load_settings("/none", {{}})
 os.setgroups([])
 os.setgid({NOBODY})
 os.setuid({NOBODY})
 sys.exit(kingdom.cli.main.run(sys.argv[1:]))
 """
 NORMAL_USER = (sys.executable, "-c", _STEP_DOWN) if os.geteuid() == 0 else COMMAND
+
+
+for _module in pkgutil.walk_packages(package.__path__, "kingdom."):
+    importlib.import_module(_module.name)
 
 
 @dataclass(frozen=True)
@@ -53,22 +65,54 @@ def kingdom(
     stdin: str | bytes = b"",
     cwd: str | Path = "/",
     env: Mapping[str, str] | None = None,
-    command: Sequence[str] = COMMAND,
+    command: Sequence[str] = (),
 ) -> Said:
-    """Run it to its end. `base` is passed as `--base-dir` before the command."""
-    before = ("--base-dir", base.root) if base else ()
-    done = subprocess.run(
-        [*command, *before, *words],
-        input=stdin.encode() if isinstance(stdin, str) else stdin,
-        capture_output=True,
-        cwd=cwd,
-        env=environment(**(env or {})),
-        timeout=60,
-        check=False,
-    )
-    out, err = (stream.decode("utf-8", "surrogateescape") for stream in (done.stdout, done.stderr))
-    assert "Traceback" not in out + err, out + err
-    return Said(done.returncode, out, err)
+    """Run it to its end. `base` is passed as `--base-dir` before the command.
+
+    The process is a copy of this one, which has all imported already; with a `command`, one that
+    begins from nothing.
+    """
+    typed = [*(("--base-dir", base.root) if base else ()), *words]
+    given = stdin.encode() if isinstance(stdin, str) else stdin
+    surroundings = environment(**(env or {}))
+    with TemporaryFile() as source, TemporaryFile() as out, TemporaryFile() as err:
+        source.write(given)
+        source.seek(0)
+        files = (source, out, err)
+        if command:
+            code = subprocess.run(
+                [*command, *typed], stdin=source, stdout=out, stderr=err, cwd=cwd, env=surroundings,
+                timeout=60, check=False,
+            ).returncode  # fmt: skip
+        else:
+            descriptors = [file.fileno() for file in files]
+            code = in_child(lambda: _become_kingdom(typed, descriptors, str(cwd), surroundings))
+        said = [_content(file) for file in (out, err)]
+    assert "Traceback" not in said[0] + said[1], said
+    return Said(code, *said)
+
+
+def _become_kingdom(
+    words: list[str], descriptors: list[int], cwd: str, surroundings: dict[str, str]
+) -> None:
+    """What the interpreter does at its start, and then what the program does."""
+    for number, descriptor in enumerate(descriptors):
+        os.dup2(descriptor, number)
+    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 - as long as the process
+    sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", buffering=1, encoding="utf-8", errors="backslashreplace")  # noqa: SIM115
+    os.environ.clear()
+    os.environ.update(surroundings)
+    os.chdir(cwd)
+    sys.argv = ["kingdom", *(os.fsdecode(word) for word in words)]
+    code = main()
+    sys.stdout.flush()
+    os._exit(code)
+
+
+def _content(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode("utf-8", "surrogateescape")
 
 
 def one_sentence(said: Said, code: int) -> str:

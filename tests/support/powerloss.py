@@ -25,7 +25,7 @@ class Inode:
     """A file's content as first seen, and what was written since."""
 
     first: bytes
-    writes: list[tuple[int, bytes, int]] = field(default_factory=list)  # offset, data, call number
+    writes: list[tuple[int, bytes | None, int]] = field(default_factory=list)  # offset, data, call
     synced: int = 0  # call number up to which content is safe
 
 
@@ -111,8 +111,7 @@ class Recorder:
     def on_ftruncate(self, _: None, descriptor: int, size: int) -> None:
         inode = self._open[descriptor][1]
         assert inode is not None
-        assert size >= len(inode.first), "the model only knows files that grow"
-        inode.writes.append((size, b"", self.count))
+        inode.writes.append((size, None, self.count))
 
     def on_fsync(self, _: None, descriptor: int) -> None:
         path, inode, _at = self._open[descriptor]
@@ -203,7 +202,10 @@ class Aftermath:
                 break
             if call <= safe_until or kept("data"):
                 content[len(content) : offset] = bytes(max(0, offset - len(content)))
-                content[offset : offset + len(data)] = data
+                if data is None:
+                    del content[offset:]
+                else:
+                    content[offset : offset + len(data)] = data
         return bytes(content)
 
 

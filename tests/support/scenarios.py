@@ -42,6 +42,13 @@ def claimed(bus: FileBus) -> Any:
     return bus.claim("tasks", "gen-pr")[0]
 
 
+def safely_claimed(bus: FileBus) -> Any:
+    """Everything so far is on disk, and in no journal."""
+    claim = claimed(bus)
+    bus.checkpoint()
+    return claim
+
+
 def one_of(found: dict[str, list[str]], stream: str, id_: str) -> str:
     (place,) = [p for p, names in found.items() if p.split("/")[0] == stream and id_ in names]
     return place
@@ -202,6 +209,30 @@ SCENARIOS = [
         one_message,
         lambda bus, _, c: bus.claim("messages", "envoy"),
         message_waits,
+    ),
+    Scenario(
+        "claim_what_is_safe",
+        lambda bus: (nothing(bus), bus.publish("tasks", task(1)), bus.checkpoint()),
+        lambda bus, _, c: bus.claim("tasks", "gen-pr"),
+        still_there,
+    ),
+    Scenario(
+        "claim_in_place_what_is_safe",
+        lambda bus: (one_message(bus), bus.checkpoint()),
+        lambda bus, _, c: bus.claim("messages", "envoy"),
+        message_waits,
+    ),
+    Scenario(
+        "extend_what_is_safe",
+        safely_claimed,
+        lambda bus, claim, c: bus.extend(claim, timedelta(seconds=90)),
+        still_there,
+    ),
+    Scenario(
+        "commit_after_extending",
+        lambda bus: bus.extend(safely_claimed(bus), timedelta(seconds=90)),
+        lambda bus, claim, c: complete(bus, claim, c),
+        all_or_nothing,
     ),
     Scenario(
         "extend",

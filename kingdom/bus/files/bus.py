@@ -296,6 +296,13 @@ class FileBus:
             if self._wake_read in woken:
                 os.read(self._wake_read, 4096)
                 return set()
+            if woken and (arrived := self._arrived().intersection(streams)):
+                return arrived
+
+    def _arrived(self) -> set[str]:
+        """Not read yet: whoever waits wants to know at once, and the claim will read it."""
+        with self._guard:
+            return self._view.arrived()
 
     def _now(self) -> float:
         return self._clock.now().timestamp()

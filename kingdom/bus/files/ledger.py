@@ -6,7 +6,7 @@ what a message becomes and which version of which file it replaces.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import NamedTuple
 
@@ -80,11 +80,11 @@ class Ledger:
                 self._check_current(change)
             if not self._journal.has_room(entries) or len(self._kept) > _ATTIC_LIMIT:
                 self._make_safe([(self._slot, self._journal)])
-            temporaries = self._write_ahead(entries)
+            temporaries = self._write_ahead(changes)
             try:
                 self._journal.append(entries)
             except BaseException:
-                _remove_all(temporaries)
+                _remove_all(temporary for temporary in temporaries if temporary)
                 raise
             return self._apply(changes, temporaries)
 
@@ -112,17 +112,25 @@ class Ledger:
         found = self._intake.revision(entry.stream, version.state, version.path)
         return found == version.revision
 
-    def _write_ahead(self, entries: list[Entry]) -> list[str]:
-        """New contents under temporary names: if the disk is full, nothing was committed yet."""
+    def _write_ahead(self, changes: list[Change]) -> list[str]:
+        """New contents under temporary names: if the disk is full, nothing was committed yet.
+
+        Empty for a message whose claim left something in our attic: once the commit is recorded
+        that file is of no use any more, and becomes the new one.
+        """
         temporaries: list[str] = []
         try:
-            for entry in entries:
-                temporaries.append(self._places.temporary())
-                disk.create(temporaries[-1], entry.content)
+            for change in changes:
+                temporaries.append("" if self._kept_of(change) else self._places.temporary())
+                if temporaries[-1]:
+                    disk.create(temporaries[-1], change.entry.content)
         except BaseException:
-            _remove_all(temporaries)
+            _remove_all(temporary for temporary in temporaries if temporary)
             raise
         return temporaries
+
+    def _kept_of(self, change: Change) -> list[str]:
+        return self._kept.get((change.entry.stream, change.entry.id), [])
 
     def _apply(self, changes: list[Change], temporaries: list[str]) -> list[bool]:
         self._unfinished = True
@@ -138,21 +146,15 @@ class Ledger:
                 code="not_shown",
             ) from error
         self._unfinished = False
-        self._clear_attic(changes)
         return fresh
-
-    def _clear_attic(self, changes: list[Change]) -> None:
-        """The journal has these messages whole, so what their claims replaced is needed no more.
-        Removed now, it never reaches the disk at all."""
-        for change in changes:
-            if change.replaces is not None:
-                _remove_all(self._kept.pop((change.entry.stream, change.entry.id), []))
 
     def _show(self, change: Change, temporary: str) -> bool:
         entry, version = change.entry, change.replaces
         target = self._places.path(entry.stream, entry.state, entry.id)
         if version is None:
             return self._show_new(entry, temporary, target)
+        if not temporary:
+            temporary = self._from_attic(change)
         if target == version.path:
             disk.exchange(temporary, target)
             disk.remove(temporary)
@@ -160,6 +162,13 @@ class Ledger:
             self._move_in(entry.stream, temporary, target)
             disk.remove(version.path)
         return True
+
+    def _from_attic(self, change: Change) -> str:
+        """The journal has the message whole, so what its claims replaced is needed no more."""
+        temporary, *older = reversed(self._kept.pop((change.entry.stream, change.entry.id)))
+        _remove_all(older)
+        disk.overwrite(temporary, change.entry.content)
+        return temporary
 
     def _show_new(self, entry: Entry, temporary: str, target: str) -> bool:
         known = self._places.is_past(entry.stream, entry.id)
@@ -327,6 +336,6 @@ def _owner_of(slot: Slot) -> str:
         journal.close()
 
 
-def _remove_all(paths: list[str]) -> None:
+def _remove_all(paths: Iterable[str]) -> None:
     for path in paths:
         disk.remove(path)

@@ -39,32 +39,34 @@ class Repair:
         return count
 
     def place(self, entry: Entry) -> None:
-        """See to it that the message is at least as far as this entry. Under the stream's lock."""
-        copies = self._copies(entry.stream, entry.id)
-        # Publishing an id that is known, by whatever file, does nothing; so does doing it again.
-        enough = 0 if entry.revision == 1 else entry.revision
-        if any(revision >= enough for revision in copies.values()):
-            self._drop_older(copies, enough)
-        else:
-            self._write(entry, copies)
+        """See to it that the message is at least as far as this entry. Under the stream's lock.
 
-    def _write(self, entry: Entry, copies: dict[str, int]) -> None:
+        A copy of the very revision in another directory is a file that was written over before
+        its new name was safe. One that cannot be read is what a power loss left of a version that
+        the record supersedes.
+        """
         target = self._places.path(entry.stream, entry.state, entry.id)
+        copies = self._copies(entry.stream, entry.id)
+        if entry.revision == 1:
+            # Publishing an id that is known, by whatever file, does nothing.
+            further = [path for path, revision in copies.items() if revision >= 0]
+        else:
+            further = [p for p, r in copies.items() if (r, p == target) >= (entry.revision, True)]
+        if not further:
+            self._write(entry, target, in_place=target in copies)
+            further = [target]
+        for path, revision in copies.items():
+            if path not in further and revision <= entry.revision:
+                disk.remove(path)
+
+    def _write(self, entry: Entry, target: str, *, in_place: bool) -> None:
         temporary = self._places.temporary()
         disk.create(temporary, entry.content)
-        if target in copies:
+        if in_place:
             disk.exchange(temporary, target)
             disk.remove(temporary)
-            del copies[target]
         else:
             disk.move(temporary, target)
-        self._drop_older(copies, entry.revision)
-
-    @staticmethod
-    def _drop_older(copies: dict[str, int], revision: int) -> None:
-        for path, found in copies.items():
-            if 0 <= found < revision or (found < 0 and is_blank(path)):
-                disk.remove(path)
 
     def _copies(self, stream: str, id_: str) -> dict[str, int]:
         found = {}

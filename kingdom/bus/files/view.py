@@ -19,7 +19,7 @@ from kingdom.errors import InvalidFile
 from kingdom.models.base import Record
 from kingdom.models.ids import TASK_ID
 from kingdom.store import disk
-from kingdom.store.watch import Watch
+from kingdom.store.watch import Change, Watch
 from kingdom.topology import PENDING, STREAMS
 
 WORKING = {"tasks": "in_progress"}
@@ -45,6 +45,8 @@ class View:
         self._given_up: dict[str, tuple[int, int, int, int]] = {}
         self._doubles: set[tuple[str, str]] = set()
         self._looked_at = float("-inf")
+        self._unread: list[Change] = []
+        self._overflown = False
         self.watch = Watch()
 
     def index(self, stream: str) -> Index:
@@ -68,14 +70,26 @@ class View:
             for name in disk.names(self._places.directory(stream, state)):
                 self._look((stream, state), name)
 
-    def refresh(self) -> None:
+    def arrived(self) -> set[str]:
+        """Streams in which something changed; what it is will be looked at when it is needed."""
         changes = self.watch.changes()
+        if changes is None:
+            self._overflown = True
+            return set(self._indexes)
+        self._unread += changes
+        places = (self._watched[directory] for directory, _ in changes)
+        return {stream for stream, _ in places}
+
+    def refresh(self) -> None:
+        self.arrived()
+        unread, overflown = self._unread, self._overflown
+        self._unread, self._overflown = [], False
         if not self.watch.available:
             self._poll()
-        elif changes is None:
+        elif overflown:
             self._start_over()
         else:
-            for directory, name in changes:
+            for directory, name in unread:
                 self._look(self._watched[directory], name)
         self._judge()
         self._settle_doubles()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import closing
 
 from kingdom.bus.files.remains import only_in_attic, unshown_entries, writer_is_gone
 from kingdom.bus.files.sequence import STREAMS_OF_KIND, Sequence
@@ -85,20 +86,14 @@ def sequences(survey: Survey) -> Iterator[Finding]:
 
 
 def _numbers(survey: Survey, kind: str) -> tuple[tuple[str, int] | None, tuple[str, int]]:
-    sequence = Sequence(survey.caretaker.places, kind, sync=True)
-    try:
+    with closing(Sequence(survey.caretaker.places, kind, sync=True)) as sequence:
         return sequence.last(), sequence.highest()
-    finally:
-        sequence.close()
 
 
 def _mend_sequence(kind: str) -> Fix:
     def fix(workshop: Workshop) -> str:
-        sequence = Sequence(workshop.caretaker.places, kind, sync=True)
-        try:
+        with closing(Sequence(workshop.caretaker.places, kind, sync=True)) as sequence:
             sequence.mend()
-        finally:
-            sequence.close()
         return "Set to the highest id there is."
 
     return fix
