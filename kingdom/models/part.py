@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, get_args
 
 from pydantic import BaseModel, ConfigDict
 from pydantic_core import to_json
 
 from kingdom.models.fields import spell_timestamp
-
-AS_THEY_ARE = frozenset({str, int, float, bool, dict, list})
 
 
 class Part(BaseModel):
@@ -21,12 +19,15 @@ class Part(BaseModel):
 
     written_last: ClassVar[tuple[str, ...]] = ()
     written_order: ClassVar[tuple[str, ...]] = ()
+    written_in_words: ClassVar[tuple[str, ...]] = ()  # moments and parts, which JSON does not know
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
         super().__pydantic_init_subclass__(**kwargs)
         first = (name for name in cls.model_fields if name not in cls.written_last)
         cls.written_order = (*first, *cls.written_last)
+        fields = cls.model_fields.items()
+        cls.written_in_words = tuple(name for name, one in fields if _needs_words(one.annotation))
 
     def revised(self, **changes: Any) -> Self:
         """A copy with these values instead, taken as they are. What pydantic's own copy does, at
@@ -44,17 +45,13 @@ class Part(BaseModel):
         With `changes`, what it would show with those values instead.
         """
         held = self.__dict__ | changes if changes else self.__dict__
-        values: dict[str, Any] = {}
-        for name in self.written_order:
-            value = held[name]
-            if value is None:
-                continue
-            if value.__class__ in AS_THEY_ARE:
-                values[name] = value
-            elif isinstance(value, datetime):
+        values = {name: v for name in self.written_order if (v := held[name]) is not None}
+        for name in self.written_in_words:
+            value = values.get(name)
+            if value.__class__ is datetime:
                 values[name] = spell_timestamp(value)
-            else:
-                values[name] = value.written() if isinstance(value, Part) else value
+            elif isinstance(value, Part):
+                values[name] = value.written()
         if self.__pydantic_extra__:
             delivery = values.pop("delivery", None)
             values.update(self.__pydantic_extra__)
@@ -65,3 +62,9 @@ class Part(BaseModel):
     def to_json(self, **changes: Any) -> bytes:
         """UTF-8 for people: indented, not escaped. JSON has no NaN, so one becomes null."""
         return to_json(self.written(**changes), indent=2, inf_nan_mode="null") + b"\n"
+
+
+def _needs_words(annotation: Any) -> bool:
+    if isinstance(annotation, type) and issubclass(annotation, datetime | Part):
+        return True
+    return any(map(_needs_words, get_args(annotation)))

@@ -1,6 +1,6 @@
 """Writes an archive of a kingdom while everything in it runs.
 
-Everyone else stands still only while hard links are made (see `snapshot`). The archive is written
+Everyone else stands still only while files are copied (see `snapshot`). The archive is written
 under a temporary name and renamed when it is whole and safe on disk.
 """
 

@@ -134,13 +134,18 @@ def read(place: Place, stem: str) -> Listed | None:
     path = f"{place.directory}/{stem}{SUFFIX}"
     bare = Listed(stem, place.stream, place.state, path)
     try:
-        content = json.loads(disk.read(path, LARGEST)[0].decode())
+        data, facts = disk.read(path, LARGEST)
     except FileNotFoundError:
         return None
     except OSError as error:
         what = _WORDS.get(error.errno or 0) or error.strerror or str(error)
         return _explained(bare._replace(damaged=what))
+    try:
+        content = json.loads(data.decode())
     except (ValueError, RecursionError):
+        now = disk.facts_of(path)
+        if now is None or now.st_ino != facts.st_ino:
+            return read(place, stem)  # it moved on while it was read
         return _explained(bare._replace(damaged="not JSON"))
     if not isinstance(content, dict):
         return _explained(bare._replace(damaged="not a JSON object"))

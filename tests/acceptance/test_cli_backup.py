@@ -79,7 +79,7 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing(base: BaseDir) -> None:
         [f'"{COMMAND[0]}"', "-m", "kingdom", "--base-dir", base.root, "backup", base.root]
     )
     limited = subprocess.run(
-        ["bash", "-c", f"trap '' XFSZ; ulimit -f 1; exec {line}"],
+        ["bash", "-c", f"trap '' XFSZ; export PYTHONDONTWRITEBYTECODE=1; ulimit -f 1; exec {line}"],
         capture_output=True, text=True, env=environment(), cwd="/", check=False,
     )  # fmt: skip
     assert limited.returncode == 1, limited

@@ -105,7 +105,10 @@ def _become_kingdom(
     os.environ.update(surroundings)
     os.chdir(cwd)
     sys.argv = ["kingdom", *(os.fsdecode(word) for word in words)]
-    code = main()
+    try:
+        code = main()
+    except SystemExit as end:
+        code = int(end.code or 0)
     sys.stdout.flush()
     os._exit(code)
 

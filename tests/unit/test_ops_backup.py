@@ -25,7 +25,7 @@ from kingdom.ops.backup import backup
 from kingdom.ops.fsck.examine import examine
 from kingdom.ops.init import init
 from kingdom.ops.restore import restore
-from kingdom.ops.snapshot import leftovers
+from kingdom.ops.snapshot import leftovers, snapshot
 from kingdom.store.paths import BaseDir
 from tests.support.calls import Killer, in_child, observed
 from tests.support.kingdom import MovableClock, counts, drop, event, files, load, message, task
@@ -119,6 +119,19 @@ def test_an_archive_is_never_overwritten(base: BaseDir, bus: FileBus, room: Path
 
 
 # While everything runs
+
+
+def test_a_snapshot_stays_what_it_was_when_messages_move_on(base: BaseDir, bus: FileBus) -> None:
+    bus.publish("tasks", task(1))
+    pending = "queue/tasks/pending/task-20260207-001.json"
+    before = Path(base.path(pending)).read_bytes()
+    with snapshot(base, bus) as taken:
+        for _ in range(2):
+            (claim,) = bus.claim("tasks", "gen-pr", ids=["task-20260207-001"])
+            bus.retry(claim, Problem("network", "The line went dead."))
+        (claim,) = bus.claim("tasks", "gen-pr", ids=["task-20260207-001"])
+        bus.commit([Move(claim, "completed")])
+        assert Path(taken.path(pending)).read_bytes() == before
 
 
 def work_on(base: BaseDir, worker: int, turns: int, told: int) -> None:

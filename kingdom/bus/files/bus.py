@@ -109,34 +109,51 @@ class FileBus:
     # Publish and commit
 
     def publish(self, stream: str, *messages: Record) -> list[bool]:
-        return self.commit([], [New(stream, message) for message in messages])
+        with self._guard:
+            now = self._clock.now()
+            answers = self._ledger.commit([self._born(stream, one, now) for one in messages])
+            if self._view.follows(stream):
+                for message, fresh in zip(messages, answers, strict=True):
+                    if fresh:
+                        self._view.notice(stream, self._as_born(stream, message, now))
+            return answers
 
     def commit(self, moves: Iterable[Move], publish: Iterable[New] = ()) -> list[bool]:
         with self._guard:
             moved = [self._moved(move) for move in moves]
-            born = [self._born(new) for new in publish]
-            answers = self._ledger.commit(moved + born) if moved or born else []
+            now = self._clock.now()
+            born = [self._born(stream, message, now) for stream, message in publish]
+            answers = self._ledger.commit(moved + born)
             for change in moved:
                 self._claims.forget(change.entry.stream, change.entry.id)
             return answers[len(moved) :]
 
-    def _born(self, new: New) -> Change:
-        message, now = new.message, self._clock.now()
-        attempts = message.delivery.max_attempts or self._policies[new.stream].max_attempts
-        delivery = message.delivery.written(
-            revision=1, max_attempts=attempts, created_at=now, updated_at=now
-        )
-        if STREAMS[new.stream].flat:
+    def _first_delivery(self, stream: str, message: Record, now: datetime) -> dict[str, Any]:
+        attempts = message.delivery.max_attempts or self._policies[stream].max_attempts
+        return {"revision": 1, "max_attempts": attempts, "created_at": now, "updated_at": now}
+
+    def _as_born(self, stream: str, message: Record, now: datetime) -> Record:
+        delivery = message.delivery.revised(**self._first_delivery(stream, message, now))
+        if STREAMS[stream].flat:
+            return message.revised(delivery=delivery)
+        return message.revised(delivery=delivery, status=PENDING)
+
+    def _born(self, stream: str, message: Record, now: datetime) -> Change:
+        """What `_as_born` writes, without the detour over a record: most publishers need none."""
+        delivery = message.delivery.written(**self._first_delivery(stream, message, now))
+        if STREAMS[stream].flat:
             content = message.to_json(delivery=delivery)
         else:
             content = message.to_json(delivery=delivery, status=PENDING)
-        return Change(Entry(new.stream, message.id, PENDING, 1, content))
+        return Change(Entry(stream, message.id, PENDING, 1, content))
 
     def _moved(self, move: Move, **delivery: Any) -> Change:
         claim, now = move.claim, self._clock.now()
         message = claim.message
         revision = message.delivery.revision + 1
         update = dict(move.fields)
+        if unknown := update.keys() - type(message).model_fields.keys():
+            raise ValueError(f"{claim.stream} have no field {', '.join(sorted(unknown))}")
         update["delivery"] = message.delivery.written(
             revision=revision,
             locked_by=None,

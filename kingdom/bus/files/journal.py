@@ -134,8 +134,12 @@ class Journal:
         return self._end == _START
 
     def has_room(self, entries: Iterable[Entry]) -> bool:
-        size = sum(len(entry.content) + len(entry.id) + 64 for entry in entries)
-        return not self._doubtful and (self.is_empty() or self._end + size < self._capacity)
+        if self._doubtful:
+            return False
+        end = self._end
+        for entry in entries:
+            end += len(entry.content) + len(entry.id) + 64
+        return end < self._capacity or self.is_empty()
 
     def append(self, entries: list[Entry]) -> None:
         """The commit point: on return these entries will be, whatever happens."""

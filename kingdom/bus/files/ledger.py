@@ -73,11 +73,14 @@ class Ledger:
 
     def commit(self, changes: list[Change]) -> list[bool]:
         """All or none, durable on return; for each new message, whether it was new."""
+        if not changes:
+            return []
         entries = [change.entry for change in changes]
         with self._slot.commit:
             self._finish()
             for change in changes:
-                self._check_current(change)
+                if change.replaces is not None:
+                    self._check_current(change.entry, change.replaces)
             if not self._journal.has_room(entries) or len(self._kept) > _ATTIC_LIMIT:
                 self._make_safe([(self._slot, self._journal)])
             temporaries = self._write_ahead(changes)
@@ -95,10 +98,9 @@ class Ledger:
             self._repair.replay(self._journal)
             self._unfinished = False
 
-    def _check_current(self, change: Change) -> None:
+    def _check_current(self, entry: Entry, version: Version) -> None:
         """Our commit lock is held, so from here on nobody takes it from us."""
-        entry, version = change.entry, change.replaces
-        if version is not None and not self._is_current(entry, version):
+        if not self._is_current(entry, version):
             raise LeaseLost(
                 f"{entry.stream} {entry.id} is no longer held by this worker.",
                 remedy="Whoever holds it now will finish it.",
@@ -121,16 +123,18 @@ class Ledger:
         temporaries: list[str] = []
         try:
             for change in changes:
-                temporaries.append("" if self._kept_of(change) else self._places.temporary())
-                if temporaries[-1]:
-                    disk.create(temporaries[-1], change.entry.content)
+                if self._is_in_attic(change.entry):
+                    temporaries.append("")
+                    continue
+                temporaries.append(self._places.temporary())
+                disk.create(temporaries[-1], change.entry.content)
         except BaseException:
             _remove_all(temporary for temporary in temporaries if temporary)
             raise
         return temporaries
 
-    def _kept_of(self, change: Change) -> list[str]:
-        return self._kept.get((change.entry.stream, change.entry.id), [])
+    def _is_in_attic(self, entry: Entry) -> bool:
+        return bool(self._kept) and (entry.stream, entry.id) in self._kept
 
     def _apply(self, changes: list[Change], temporaries: list[str]) -> list[bool]:
         self._unfinished = True
@@ -205,7 +209,9 @@ class Ledger:
         temporary = kept if in_place else self._places.temporary()
         if in_place:
             disk.remove(temporary)
-        stamp = disk.create(temporary, entry.content)
+        disk.create(temporary, entry.content)
+        facts = disk.facts_of(temporary)
+        assert facts is not None
         with self.locked({entry.stream}):
             is_free = self._is_current if mine else self._is_alone
             if not is_free(entry, version):
@@ -217,7 +223,7 @@ class Ledger:
                 disk.move(temporary, target)
                 self._to_attic(version.path, kept)
         self._kept.setdefault((entry.stream, entry.id), []).append(kept)
-        return Version(entry.state, target, stamp, entry.revision)
+        return Version(entry.state, target, disk.stamp_of(facts), entry.revision)
 
     def _is_alone(self, entry: Entry, version: Version) -> bool:
         """Whether this version is still there, and no other copy of the message anywhere."""

@@ -238,6 +238,15 @@ class View:
             moments.append(now + _POLL_SECONDS)
         return min((moment for moment in moments if moment is not None), default=None)
 
+    def follows(self, stream: str) -> bool:
+        return stream in self._indexes
+
+    def notice(self, stream: str, record: Record) -> None:
+        """Published by this very process: known without reading it."""
+        facts = disk.facts_of(self._places.path(stream, PENDING, record.id))
+        if facts is not None:
+            self._accept((stream, PENDING), record, disk.stamp_of(facts))
+
     def put(self, stream: str, record: Record, state: str, stamp: disk.Stamp) -> None:
         """What this process itself just did, so that its own notification costs no reading."""
         if stream in self._indexes:
