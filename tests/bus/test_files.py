@@ -14,7 +14,7 @@ import pytest
 
 from kingdom.bus.files.bus import FileBus
 from kingdom.bus.lease import Holder
-from kingdom.bus.port import Move, New
+from kingdom.bus.port import Move, New, Problem
 from kingdom.store.paths import BaseDir
 from kingdom.store.watch import Watch
 from tests.support.calls import in_child, observed
@@ -216,6 +216,19 @@ def test_pruning_reaches_what_a_living_process_still_has_in_its_journal(
     third = open_bus()
     third.recover()
     assert files(base) == {}
+
+
+def test_a_claim_held_while_another_makes_all_safe_can_still_be_committed(
+    open_bus: OpenBus, base: BaseDir
+) -> None:
+    holder, other = open_bus(), open_bus()
+    holder.publish("events", event("1"), event("2"))
+    first, second = holder.claim("events", "king", 2)
+    with other.quiet():
+        pass
+    holder.commit([Move(first, "completed")])
+    holder.retry(second, Problem("network", "The line went dead."))
+    assert counts(base) == {"events/pending": 1, "events/completed": 1}
 
 
 def test_without_syncs_a_killed_process_still_leaves_whole_commits(base: BaseDir) -> None:

@@ -171,7 +171,10 @@ class Ledger:
         """The journal has the message whole, so what its claims replaced is needed no more."""
         temporary, *older = reversed(self._kept.pop((change.entry.stream, change.entry.id)))
         _remove_all(older)
-        disk.overwrite(temporary, change.entry.content)
+        try:
+            disk.overwrite(temporary, change.entry.content)
+        except FileNotFoundError:  # someone who made everything safe has emptied our attic
+            disk.create(temporary, change.entry.content)
         return temporary
 
     def _show_new(self, entry: Entry, temporary: str, target: str) -> bool:
