@@ -208,25 +208,23 @@ class Ledger:
         assert version is not None
         target = self._places.path(entry.stream, entry.state, entry.id)
         kept = self._slot.attic_name(entry.stream, version.state, entry.id, version.revision)
-        in_place = target == version.path
-        temporary = kept if in_place else self._places.temporary()
-        if in_place:
-            disk.remove(temporary)
+        temporary = self._places.temporary()
         disk.create(temporary, entry.content)
-        facts = disk.facts_of(temporary)
-        assert facts is not None
         with self.locked({entry.stream}):
             is_free = self._is_current if mine else self._is_alone
             if not is_free(entry, version):
                 disk.remove(temporary)
                 return None
-            if in_place:
+            if target == version.path:
+                # Under the attic's name first: then one swap both shows the new and keeps the old.
+                _move_over(temporary, kept)
                 disk.exchange(kept, target)
             else:
                 disk.move(temporary, target)
-                self._to_attic(version.path, kept)
+                _move_over(version.path, kept)
+            facts = disk.facts_of(target)
         self._kept.setdefault((entry.stream, entry.id), []).append(kept)
-        return Version(entry.state, target, disk.stamp_of(facts), entry.revision)
+        return Version(entry.state, target, disk.stamp_of(facts), entry.revision) if facts else None
 
     def _is_alone(self, entry: Entry, version: Version) -> bool:
         """Whether this version is still there, and no other copy of the message anywhere."""
@@ -234,14 +232,6 @@ class Ledger:
         if facts is None or disk.stamp_of(facts) != version.stamp:
             return False
         return self._places.lying_only_in(entry.stream, version.path, entry.id)
-
-    @staticmethod
-    def _to_attic(path: str, kept: str) -> None:
-        try:
-            disk.move(path, kept)
-        except FileExistsError:
-            disk.remove(kept)
-            disk.move(path, kept)
 
     @contextmanager
     def late_holder(self, process: str) -> Iterator[bool]:
@@ -270,7 +260,9 @@ class Ledger:
         for _, journal in slots:
             if not journal.is_empty():
                 journal.void()
-        _remove_all([one.path for one in kept])
+        # Under the lock, for a living owner may be swapping something out of its attic just now.
+        with self.locked({one.stream for one in kept}):
+            _remove_all(one.path for one in kept)
         if self._sync and kept:
             # Lest an old version outlive the message itself, once that is pruned.
             for slot, _ in slots:
@@ -343,6 +335,15 @@ def _owner_of(slot: Slot) -> str:
         return journal.process
     finally:
         journal.close()
+
+
+def _move_over(path: str, kept: str) -> None:
+    """Into the attic, where a leftover of that name is of no use to anyone."""
+    try:
+        disk.move(path, kept)
+    except FileExistsError:
+        disk.remove(kept)
+        disk.move(path, kept)
 
 
 def _remove_all(paths: Iterable[str]) -> None:
