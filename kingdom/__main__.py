@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import sys
 
+EXIT_INTERRUPTED = 130
+
 
 def main() -> int:
     try:
@@ -18,8 +20,8 @@ def main() -> int:
         from kingdom.cli.main import run
 
         return run(sys.argv[1:])
-    except KeyboardInterrupt:
-        return 130
+    except KeyboardInterrupt:  # wherever it comes, also while modules are being read
+        return EXIT_INTERRUPTED
 
 
 if __name__ == "__main__":

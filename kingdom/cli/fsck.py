@@ -8,6 +8,7 @@ from kingdom.cli.call import Call
 from kingdom.cli.output import count, harmless, print_json
 from kingdom.cli.parser import Parser
 from kingdom.errors import EXIT_DONE, EXIT_FAILED
+from kingdom.store.paths import BaseDir
 
 
 def parser() -> Parser:
@@ -28,18 +29,9 @@ def parser() -> Parser:
 def run(call: Call) -> int:
     options = parser().read(call)
     base = call.base_of_any_format()
-    from kingdom.bus.opening import open_bus
     from kingdom.ops.fsck.examine import examine
-    from kingdom.ops.fsck.repair import repair
-    from kingdom.settings.loading import load_settings
 
-    repaired = []
-    if options.fix:
-        settings = load_settings(base.config, call.environment)
-        for done in repair(base, lambda: open_bus(base, settings)):
-            repaired.append(done)
-            if not options.json:
-                print(harmless(f"{done.finding.path}: {done.finding.sentence} {done.sentence}"))
+    repaired = _repair(call, base, aloud=not options.json) if options.fix else []
     findings = examine(base)
     left = [finding for finding in findings if not finding.note]
     if options.json:
@@ -53,6 +45,20 @@ def run(call: Call) -> int:
     else:
         _print(findings, len(left), options.fix)
     return EXIT_FAILED if left else EXIT_DONE
+
+
+def _repair(call: Call, base: BaseDir, *, aloud: bool) -> list[Any]:
+    from kingdom.bus.opening import open_bus
+    from kingdom.ops.fsck.repair import repair
+    from kingdom.settings.loading import load_settings
+
+    settings = load_settings(base.config, call.environment)
+    repaired = []
+    for done in repair(base, lambda: open_bus(base, settings)):
+        repaired.append(done)
+        if aloud:
+            print(harmless(f"{done.finding.path}: {done.finding.sentence} {done.sentence}"))
+    return repaired
 
 
 def _plain(finding: Any) -> dict[str, Any]:

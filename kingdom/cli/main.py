@@ -10,7 +10,6 @@ from kingdom.cli.call import Call
 from kingdom.cli.table import COMMANDS, HIDDEN
 from kingdom.errors import KingdomError, UsageError
 
-EXIT_INTERRUPTED = 130
 EXIT_PIPE_CLOSED = 141
 
 
@@ -21,8 +20,6 @@ def run(words: list[str]) -> int:
         code = _dispatch(words, call)
         sys.stdout.flush()
         return code
-    except KeyboardInterrupt:
-        return EXIT_INTERRUPTED
     except BrokenPipeError:
         # Whoever read has seen enough. The interpreter would complain while closing, so it may not.
         os._exit(EXIT_PIPE_CLOSED)

@@ -71,17 +71,16 @@ def _take(base: BaseDir, bus: FileBus, made: Snapshot, with_logs: bool) -> None:
     with bus.quiet(), caretaker.locked():
         for place in KEPT_STILL:
             _copy_all(base, place, made)
-        # After the queues, so that they are never behind an id that is in them.
         for kind in STREAMS_OF_KIND:
-            with disk.Lock(f"{caretaker.places.locks}/{kind}-seq"):
-                _copy_again(base, base.sequence_file(kind), made)
+            _copy_sequence(base, kind, caretaker.places.locks, made)
     if with_logs:
         _copy_all(base, "logs", made)
 
 
 def _paths(base: BaseDir, place: str) -> Iterator[str]:
+    sequences = {base.sequence_file(kind) for kind in STREAMS_OF_KIND}
     for path in files_below(base.path(place)):
-        inside = path.startswith(base.bus + os.sep)
+        inside = path.startswith(base.bus + os.sep) or path in sequences
         if not inside and not os.path.basename(path).startswith(TEMPORARY_PREFIX):
             yield path
 
@@ -118,8 +117,9 @@ def _copy(path: str, target: str) -> bool:
     return True
 
 
-def _copy_again(base: BaseDir, path: str, made: Snapshot) -> None:
-    target = made.path(os.path.relpath(path, base.root))
-    with suppress(FileNotFoundError):
-        disk.remove(target)
-        _copy(path, target)
+def _copy_sequence(base: BaseDir, kind: str, locks: str, made: Snapshot) -> None:
+    """It is written in place, so not while it is copied; and it is copied after the queues, so that
+    it is never behind an id that is in them."""
+    path = base.sequence_file(kind)
+    with disk.Lock(f"{locks}/{kind}-seq"), suppress(FileNotFoundError):
+        _copy(path, made.path(os.path.relpath(path, base.root)))

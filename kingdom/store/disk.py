@@ -53,12 +53,15 @@ def stamp_of(facts: os.stat_result) -> Stamp:
 
 
 def create(path: str, data: bytes, *, sync: bool = False) -> None:
-    """A new file with this content; an existing one is an error."""
+    """A new file with this content; an existing one is an error. All of it or nothing is left."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, MODE)
     try:
         write_all(descriptor, data)
         if sync:
             os.fsync(descriptor)
+    except OSError:
+        os.unlink(path)
+        raise
     finally:
         os.close(descriptor)
 
@@ -240,6 +243,18 @@ def read(path: str, limit: int) -> tuple[bytes, os.stat_result]:
                 break
             data += more
         return data, facts
+    finally:
+        os.close(descriptor)
+
+
+def head(path: str, size: int) -> bytes:
+    """The first bytes of a file; none if it is missing."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        return b""
+    try:
+        return os.pread(descriptor, size, 0)
     finally:
         os.close(descriptor)
 

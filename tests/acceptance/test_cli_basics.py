@@ -213,6 +213,18 @@ def test_what_came_from_outside_cannot_steer_the_terminal(base: BaseDir) -> None
         assert all(c.isprintable() or c in "\n\t" for c in said.out), words
 
 
+def test_a_terminal_without_korean_and_a_name_without_meaning_are_shown(base: BaseDir) -> None:
+    init(base)
+    Path(base.path("queue/events/pending/evt-1.json")).write_text('{"id": "evt-1", "x": "안녕"}')
+    Path(os.fsdecode(os.fsencode(base.path("queue/events/dead/")) + b"evt-\xff.json")).touch()
+    for words in (["show", "evt-1"], ["ls"], ["ls", "--json"]):
+        said = kingdom(
+            "queue", *words, base=base, command=COMMAND, env={"PYTHONIOENCODING": "ascii"}
+        )
+        assert said.code == 0
+        assert said.out.isascii()
+
+
 def test_a_listing_is_cut_to_the_terminal_and_to_nothing_else(base: BaseDir) -> None:
     init(base)
     Path(base.path("queue/events/pending", f"evt-{'x' * 150}.json")).write_text("{}")

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from kingdom.bus.files.bus import FileBus
 from kingdom.ops.init import init
 from kingdom.store.paths import BaseDir
 from tests.support.cli import NORMAL_USER, give_away, kingdom, one_sentence
-from tests.support.kingdom import counts, drop
+from tests.support.kingdom import counts, drop, event
 
 
 @pytest.fixture(autouse=True)
@@ -125,3 +126,17 @@ def test_rights_that_are_not_ours_to_give_are_named(base: BaseDir) -> None:
     assert said.code == 1
     chown = f"sudo chown 65534 {base.path('queue/tasks/pending')}"
     assert f"    repair: {chown}" in said.lines
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can own what others may not read")
+def test_what_a_check_may_not_open_does_not_stop_the_others(base: BaseDir, bus: FileBus) -> None:
+    bus.publish("events", event("1"))
+    os.rmdir(base.path("queue/tasks/dead"))
+    give_away(base.root)
+    life = base.path("state/bus/journal/0.life")
+    os.chown(life, 0, 0)
+    os.chmod(life, 0o600)
+    said = kingdom("fsck", base=base, command=NORMAL_USER)
+    assert said.code == 1
+    assert f"    repair: sudo chown 65534 {life}" in said.lines
+    assert "queue/tasks/dead: It is missing." in said.lines

@@ -234,6 +234,15 @@ def test_a_copy_is_not_retried_while_the_other_is_known(base: BaseDir, bus: File
     assert len(os.listdir(base.path("queue/events/dead"))) == 2
 
 
+def test_a_copy_that_kept_its_name_is_not_retried_either(base: BaseDir, bus: FileBus) -> None:
+    bus.publish("events", event("1"))
+    dead_file(base, "evt-test-1.json", valid("evt-test-1"))
+    before = load(base, "events/pending", "evt-test-1")
+    refused = one_sentence(kingdom("queue", "retry", "evt-test-1", base=base), 1)
+    assert refused.startswith("The id inside evt-test-1.json, evt-test-1, is known already.")
+    assert load(base, "events/pending", "evt-test-1") == before
+
+
 def test_drop_moves_to_dead_and_retry_brings_back(base: BaseDir, filled: FileBus) -> None:
     said = kingdom("queue", "drop", "evt-test-low", base=base)
     assert (said.code, said.out) == (0, "evt-test-low lies in events/dead now.\n")

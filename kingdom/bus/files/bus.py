@@ -272,12 +272,14 @@ class FileBus:
                 for name in disk.names(self._places.directory(stream, chosen))
                 if id_in(name) and not name.endswith(SUFFIX + REASON_SUFFIX)
             ]
-            old = [name for name in names if self._ended_before(stream, chosen, name, before)]
-            for start in range(0, len(old), _PRUNE_AT_ONCE):
+            count = 0
+            for start in range(0, len(names), _PRUNE_AT_ONCE):
                 with self._ledger.locked({stream}):
-                    for name in old[start : start + _PRUNE_AT_ONCE]:
-                        self._forget(stream, chosen, name)
-            return len(old)
+                    for name in names[start : start + _PRUNE_AT_ONCE]:
+                        if self._ended_before(stream, chosen, name, before):
+                            self._forget(stream, chosen, name)
+                            count += 1
+            return count
 
     def _ended_before(self, stream: str, state: str, name: str, before: datetime) -> bool:
         path = os.path.join(self._places.directory(stream, state), name)
@@ -308,13 +310,20 @@ class FileBus:
                 pause = self._pause(list(streams), deadline)
                 watched = [self._view.watch.fileno()] if self._view.watch.available else []
             if ready or self._clock.monotonic() >= deadline:
-                return ready
+                return ready if ready or timeout <= 0 else self._use_idle_moment(streams)
             woken, _, _ = select.select([self._wake_read, *watched], [], [], pause)
             if self._wake_read in woken:
                 os.read(self._wake_read, 4096)
                 return set()
             if woken and (arrived := self._arrived().intersection(streams)):
                 return arrived
+
+    def _use_idle_moment(self, streams: Sequence[str]) -> set[str]:
+        """Nothing came: make safe what was done, and look for what no notification told of."""
+        with self._guard:
+            self._ledger.checkpoint()
+            self._view.compare()
+            return {name for name in streams if self._is_ready(self._view.index(name))}
 
     def _arrived(self) -> set[str]:
         """Not read yet: whoever waits wants to know at once, and the claim will read it."""

@@ -10,7 +10,8 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from kingdom.bus.files.intake import Intake, duplicate, is_blank, reason_path
+from kingdom.bus.files.copies import Copies
+from kingdom.bus.files.intake import Intake, reason_path
 from kingdom.bus.files.places import Places
 from kingdom.clock import Clock, SystemClock
 from kingdom.errors import InvalidFile
@@ -19,13 +20,14 @@ from kingdom.store import disk
 from kingdom.store.paths import BaseDir
 from kingdom.topology import DEAD, STREAMS
 
-Copies = dict[str, int]  # revision by path; -1 for what cannot be read
+Revisions = dict[str, int]  # revision by path; -1 for what cannot be read
 
 
 class Caretaker:
     def __init__(self, base: BaseDir, clock: Clock | None = None) -> None:
         self.places = Places(base)
         self._intake = Intake(self.places, clock or SystemClock())
+        self._copies = Copies(self.places, self._intake)
 
     @contextmanager
     def locked(self, *streams: str) -> Iterator[None]:
@@ -67,36 +69,11 @@ class Caretaker:
         with self.locked(stream):
             return not disk.exists(path) and disk.remove(beside)
 
-    def copies(self, stream: str, id_: str) -> Copies:
+    def copies(self, stream: str, id_: str) -> Revisions:
         """Every file that stands for this id, and its revision."""
-        found = {}
-        for state, path in self.places.paths(stream, id_).items():
-            if state == DEAD and disk.exists(reason_path(path)):
-                continue  # it was set aside, and only happens to have kept its name
-            revision = self._intake.revision(stream, state, path)
-            if revision is not None:
-                found[path] = revision
-        return found
+        return self._copies.of(stream, id_)
 
     def settle(self, stream: str, id_: str) -> list[str]:
-        """Leave one of several copies; says what became of the others.
-
-        The higher revision wins, of equals the one that came further. One less is what an
-        interrupted move leaves behind; anything else was put there by someone and is kept in dead/.
-        """
+        """Leave one of several copies; says what became of the others."""
         with self.locked(stream):
-            copies = self.copies(stream, id_)
-            paths = list(copies)  # in the order a message passes through them
-            if len(paths) < 2:
-                return []
-            winner = max(paths, key=lambda path: (copies[path], paths.index(path)))
-            losers = [path for path in paths if path != winner]
-            return [self._set_aside(stream, path, winner, copies) for path in losers]
-
-    def _set_aside(self, stream: str, path: str, winner: str, copies: Copies) -> str:
-        left_behind = copies[path] == copies[winner] - 1
-        if left_behind or (copies[path] < 0 and is_blank(path)):
-            disk.remove(path)
-            return f"{path} was removed: {winner} is the same message, one step further."
-        target = self._intake.condemn(stream, path, duplicate(path, winner))
-        return f"{path} was moved to {target}, for {winner} has its id."
+            return self._copies.settle(stream, id_)

@@ -24,7 +24,7 @@ from kingdom.models.base import Record
 from kingdom.topology import STREAMS
 
 _ALIVE_FOR = 1.0  # seconds for which a holder seen alive is not asked for again
-_LATE_HOLDER_PAUSE = 1.0  # seconds until a late holder in the middle of a commit is asked again
+_PAUSE = 1.0  # seconds until what could not be taken is looked at again
 
 
 class Claims:
@@ -63,6 +63,7 @@ class Claims:
     def due(self, stream: str, worker: str, limit: int, lease: timedelta) -> list[Claim]:
         holder = str(Holder.of_this_process(worker))
         claims: list[Claim] = []
+        refused: set[str] = set()
         while len(claims) < limit:
             taken = self._take(stream, limit - len(claims))
             if not taken:
@@ -76,6 +77,10 @@ class Claims:
                     raise
                 if claim is not None:
                     claims.append(claim)
+                elif item.id in refused:
+                    self.recover()  # a commit that nobody finished may be in the way
+                    self._view.park(stream, item.id, self._now() + _PAUSE)
+                refused.add(item.id)
         return claims
 
     def _take(self, stream: str, limit: int) -> list[Item]:
@@ -118,7 +123,7 @@ class Claims:
             version = Version(item.state, path, item.stamp, record.delivery.revision)
             claim = self._hold(stream, record, version, to, holder, lease)
         if claim is None:
-            self._view.look_again(stream, item, self._now() + _LATE_HOLDER_PAUSE)
+            self._view.look_again(stream, item, self._now() + _PAUSE)
         return claim
 
     def _read_again(self, stream: str, item: Item) -> Record | None:

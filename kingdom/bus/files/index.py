@@ -139,6 +139,9 @@ class Index:
             item = heapq.heappop(self._ready)[2]
             if self._may_go(item, now):
                 taken[item.id] = item
+            elif item.due > now and self._is_current(item):  # the clock was put back
+                self._count += 1
+                heapq.heappush(self._later, (item.due, self._count, item))
         return list(taken.values())
 
     def give_back(self, item: Item) -> None:

@@ -140,15 +140,31 @@ class Intake:
             target = os.path.join(directory, f"{stem}~{number}{SUFFIX}")
         return target
 
-    def revision(self, stream: str, state: str, path: str) -> int | None:
-        """Of the copy at this path: None if there is none, -1 if it cannot be read."""
+    def make_room(self, stream: str, path: str) -> None:
+        """A message belongs where this file lies; theirs is the duplicate, or was set aside."""
+        beside = reason_path(path)
+        if os.path.dirname(path) == self._places.directory(stream, DEAD) and disk.exists(beside):
+            target = self._free_name(os.path.dirname(path), os.path.basename(path))
+            disk.move(beside, reason_path(target))
+            disk.move_anything(path, target)
+        else:
+            self.condemn(stream, path, duplicate(path, self._places.base.queue))
+
+    def read_or_none(self, stream: str, state: str, path: str) -> Record | None:
+        try:
+            return self.read_path(stream, state, path)[0]
+        except (FileNotFoundError, InvalidFile):
+            return None
+
+    def revision(self, stream: str, state: str, path: str, id_: str) -> int | None:
+        """Of the copy at this path: None if there is none, -1 if it is no copy of this id."""
         try:
             record, _ = self.read_path(stream, state, path)
         except FileNotFoundError:
             return None
         except InvalidFile:
             return -1
-        return record.delivery.revision
+        return record.delivery.revision if record.id == id_ else -1
 
 
 def reason_path(path: str) -> str:

@@ -23,7 +23,7 @@ from typing import NamedTuple
 from kingdom.store import disk
 
 CAPACITY = 4 * 1024 * 1024
-_START = 512
+HEADER_SIZE = _START = 512
 _HEADER = re.compile(
     rb"kingdom-journal 1 generation=(?P<generation>\d+) process=(?P<process>\S*) *\n"
 )
@@ -166,6 +166,11 @@ class Journal:
     def close(self) -> None:
         self._mark.close()
         disk.close_file(self._descriptor)
+
+
+def process_in(header: bytes) -> str:
+    match = _HEADER.fullmatch(header)
+    return match["process"].decode("utf-8") if match else ""
 
 
 def _encode(entries: list[Entry], generation: int) -> bytes:

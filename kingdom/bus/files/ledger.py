@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import NamedTuple
 
-from kingdom.bus.files.intake import Intake, duplicate
+from kingdom.bus.files.intake import Intake
 from kingdom.bus.files.journal import CAPACITY, Entry, Journal
 from kingdom.bus.files.places import Places
 from kingdom.bus.files.repair import Repair
@@ -49,7 +49,7 @@ class Ledger:
         self._repair = Repair(places, intake, self.locked)
         self._slot = first_free(places)
         self._unfinished = False
-        self._kept: dict[tuple[str, str], list[str]] = {}  # what lies in the attic, by message
+        self._kept: dict[tuple[str, str], str] = {}  # what lies in the attic, by message
         with self._slot.commit:
             self._journal = self._slot.open_journal(sync=sync, capacity=capacity)
             self._adopt()
@@ -111,7 +111,7 @@ class Ledger:
         facts = disk.facts_of(version.path)
         if facts is not None and disk.stamp_of(facts) == version.stamp:
             return True
-        found = self._intake.revision(entry.stream, version.state, version.path)
+        found = self._intake.revision(entry.stream, version.state, version.path, entry.id)
         return found == version.revision
 
     def _write_ahead(self, changes: list[Change]) -> list[str]:
@@ -169,8 +169,7 @@ class Ledger:
 
     def _from_attic(self, change: Change) -> str:
         """The journal has the message whole, so what its claims replaced is needed no more."""
-        temporary, *older = reversed(self._kept.pop((change.entry.stream, change.entry.id)))
-        _remove_all(older)
+        temporary = self._kept.pop((change.entry.stream, change.entry.id))
         try:
             disk.overwrite(temporary, change.entry.content)
         except FileNotFoundError:  # someone who made everything safe has emptied our attic
@@ -183,7 +182,9 @@ class Ledger:
             try:
                 disk.move(temporary, target)
             except FileExistsError:
-                known = True
+                known = self._intake.revision(entry.stream, entry.state, target, entry.id) != -1
+                if not known:  # what lies there is no message, and must not cost one
+                    self._move_in(entry.stream, temporary, target)
         if known:
             disk.remove(temporary)
         return not known
@@ -193,7 +194,7 @@ class Ledger:
         try:
             disk.move(temporary, target)
         except FileExistsError:
-            self._intake.condemn(stream, target, duplicate(target, self._places.base.queue))
+            self._intake.make_room(stream, target)
             disk.move(temporary, target)
 
     # Claims
@@ -223,7 +224,8 @@ class Ledger:
                 disk.move(temporary, target)
                 _move_over(version.path, kept)
             facts = disk.facts_of(target)
-        self._kept.setdefault((entry.stream, entry.id), []).append(kept)
+        if self._kept.setdefault((entry.stream, entry.id), kept) != kept:
+            disk.remove(kept)  # an earlier version lies there already, and that one is safe
         return Version(entry.state, target, disk.stamp_of(facts), entry.revision) if facts else None
 
     def _is_alone(self, entry: Entry, version: Version) -> bool:
@@ -237,7 +239,7 @@ class Ledger:
     def late_holder(self, process: str) -> Iterator[bool]:
         """Yields whether nothing of this living process's is being committed, and keeps it so."""
         with ExitStack() as stack:
-            owned = [slot for slot in self._others(stack) if _owner_of(slot) == process]
+            owned = [slot for slot in self._others(stack) if slot.owner() == process]
             free = all(slot.commit.try_acquire() for slot in owned)
             for slot in owned:
                 stack.callback(slot.commit.release)
@@ -276,13 +278,16 @@ class Ledger:
         dead: list[tuple[Slot, Journal]] = []
         with ExitStack() as stack:
             for slot in self._others(stack):
-                if not slot.life.try_acquire():
+                is_free = slot.life.try_acquire()
+                if is_free:
+                    stack.callback(slot.life.release)
+                elif not _is_being_adopted(slot):
                     continue
-                stack.callback(slot.life.release)
                 journal = self._journal_of(slot, stack)
                 commits += self._repair.replay(journal)
-                restored += self._repair.restore(slot)
-                if not journal.is_empty() or slot.kept():
+                if not journal.is_of_this_boot:
+                    restored += self._repair.restore(slot)
+                if is_free and (not journal.is_empty() or slot.kept()):
                     dead.append((slot, journal))
             if dead:
                 self._make_safe(dead)
@@ -323,18 +328,17 @@ class Ledger:
         return found
 
     def close(self) -> None:
+        self.checkpoint()  # or a later boot would look at all of it again, and undo what people did
         self._journal.close()
         self._slot.close()
         for lock in self._locks.values():
             lock.close()
 
 
-def _owner_of(slot: Slot) -> str:
-    journal = slot.open_journal(sync=False)
-    try:
-        return journal.process
-    finally:
-        journal.close()
+def _is_being_adopted(slot: Slot) -> bool:
+    """Someone living has just taken a dead process's slot, and may not have replayed it yet."""
+    owner = Holder.parse(f"@{slot.owner()}")
+    return owner is not None and owner.is_gone()
 
 
 def _move_over(path: str, kept: str) -> None:

@@ -16,7 +16,7 @@ import os
 from kingdom.bus.lease import Holder
 from kingdom.models.ids import is_id
 from kingdom.store import disk
-from kingdom.store.paths import TEMPORARY_PREFIX, BaseDir
+from kingdom.store.paths import REASON_SUFFIX, TEMPORARY_PREFIX, BaseDir
 from kingdom.topology import DEAD, PENDING, STREAMS, Stream
 
 SUFFIX = ".json"
@@ -74,26 +74,35 @@ class Places:
 
     def lying_in(self, stream: str, id_: str) -> list[str]:
         """The states this id lies in: one, or none, or after an accident several."""
-        name = f"/{id_}{SUFFIX}"
-        return [s for s, directory in self._distinct[stream] if disk.exists(directory + name)]
+        return [s for s, path in self.paths(stream, id_).items() if _counts(s, path)]
 
     def is_past(self, stream: str, id_: str) -> bool:
         """Whether this id has come further than the state that every message begins in."""
-        for _, directory in self._distinct[stream][1:]:  # a loop: this is the hottest look of all
-            if disk.exists(f"{directory}/{id_}{SUFFIX}"):
+        for state, directory in self._distinct[stream][1:]:  # a loop: the hottest look of all
+            path = f"{directory}/{id_}{SUFFIX}"
+            if disk.exists(path) and _counts(state, path):
                 return True
         return False
 
     def lying_only_in(self, stream: str, path: str, id_: str) -> bool:
-        for _, directory in self._distinct[stream]:
+        for state, directory in self._distinct[stream]:
             other = f"{directory}/{id_}{SUFFIX}"
-            if other != path and disk.exists(other):
+            if other != path and disk.exists(other) and _counts(state, other):
                 return False
         return True
+
+    def state_of(self, stream: str, path: str) -> str:
+        directory = os.path.dirname(path)
+        return next(state for state, one in self._distinct[stream] if one == directory)
 
     def temporary(self) -> str:
         writer = f"{self._writer.pid}-{self._writer.started}"
         return f"{self.temporaries}/{TEMPORARY_PREFIX}{writer}-{next(self._numbers)}"
+
+
+def _counts(state: str, path: str) -> bool:
+    """What was set aside in `dead/`, with its reason beside it, stands for no message."""
+    return disk.exists(path) and not (state == DEAD and disk.exists(path + REASON_SUFFIX))
 
 
 def id_in(name: str) -> str | None:

@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
+from kingdom.bus.files.copies import Copies
 from kingdom.bus.files.intake import Intake, is_blank
 from kingdom.bus.files.journal import Entry, Journal
 from kingdom.bus.files.places import Places
@@ -26,6 +27,7 @@ class Repair:
     def __init__(self, places: Places, intake: Intake, locked: Locked) -> None:
         self._places = places
         self._intake = intake
+        self._copies = Copies(places, intake)
         self._locked = locked
 
     def replay(self, journal: Journal) -> int:
@@ -46,7 +48,7 @@ class Repair:
         the record supersedes.
         """
         target = self._places.path(entry.stream, entry.state, entry.id)
-        copies = self._copies(entry.stream, entry.id)
+        copies = self._copies.of(entry.stream, entry.id)
         if entry.revision == 1:
             # Publishing an id that is known, by whatever file, does nothing.
             further = [path for path, revision in copies.items() if revision >= 0]
@@ -68,26 +70,19 @@ class Repair:
         else:
             disk.move(temporary, target)
 
-    def _copies(self, stream: str, id_: str) -> dict[str, int]:
-        found = {}
-        for state, path in self._places.paths(stream, id_).items():
-            revision = self._intake.revision(stream, state, path)
-            if revision is not None:
-                found[path] = revision
-        return found
-
     def restore(self, slot: Slot) -> int:
         """Bring back from the attic what is nowhere else; answers how many."""
         count = 0
         for kept in slot.kept():
             # Before the exchange a claim's new content lies under the attic's name: not that one.
-            if self._intake.revision(kept.stream, kept.state, kept.path) == kept.revision:
+            found = self._intake.revision(kept.stream, kept.state, kept.path, kept.id)
+            if found == kept.revision:
                 with self._locked({kept.stream}):
                     count += self._bring_back(kept)
         return count
 
     def _bring_back(self, kept: Kept) -> bool:
-        copies = self._copies(kept.stream, kept.id)
+        copies = self._copies.of(kept.stream, kept.id)
         if any(revision >= 0 or not is_blank(path) for path, revision in copies.items()):
             return False
         for blank in copies:

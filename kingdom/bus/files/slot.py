@@ -11,7 +11,7 @@ import itertools
 import os
 from dataclasses import dataclass
 
-from kingdom.bus.files.journal import CAPACITY, Journal
+from kingdom.bus.files.journal import CAPACITY, HEADER_SIZE, Journal, process_in
 from kingdom.bus.files.places import SUFFIX, Places
 from kingdom.bus.lease import Holder
 from kingdom.store import disk
@@ -40,6 +40,10 @@ class Slot:
     def open_journal(self, *, sync: bool, capacity: int = CAPACITY) -> Journal:
         process = Holder.of_this_process("").process
         return Journal(self._journal_path, process, sync=sync, capacity=capacity)
+
+    def owner(self) -> str:
+        """The process that wrote here last; looked up without touching the journal."""
+        return process_in(disk.head(self._journal_path, HEADER_SIZE))
 
     def attic_name(self, stream: str, state: str, id_: str, revision: int) -> str:
         return f"{self.attic}/{stream}~{state}~{id_}~{revision}{SUFFIX}"

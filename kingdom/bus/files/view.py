@@ -6,13 +6,15 @@ wait here as suspects; ids that lie in two places are settled here, under the st
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace
 
+from kingdom.bus.files.copies import Copies
 from kingdom.bus.files.index import Index, Item, item_of
-from kingdom.bus.files.intake import PATIENCE, Intake, Suspect, duplicate, is_blank, signature_of
+from kingdom.bus.files.intake import PATIENCE, Intake, Suspect, is_blank, signature_of
 from kingdom.bus.files.places import SUFFIX, Places, id_in
 from kingdom.clock import Clock
 from kingdom.errors import InvalidFile
@@ -24,6 +26,7 @@ from kingdom.topology import PENDING, STREAMS
 
 WORKING = {"tasks": "in_progress"}
 RECORDS_KEPT = 64
+_PASSING = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)  # our own shortage, not the file's fault
 _POLL_SECONDS = 0.2
 
 Place = tuple[str, str]  # stream, state
@@ -36,16 +39,19 @@ class View:
     ) -> None:
         self._places = places
         self._intake = intake
+        self._copies = Copies(places, intake)
         self._clock = clock
         self._locked = locked
         self._general = general
         self._indexes: dict[str, Index] = {}
         self._watched: dict[str, Place] = {}
+        self._inodes: dict[str, int] = {}
         self._suspects: dict[str, tuple[Place, Suspect]] = {}
         self._given_up: dict[str, tuple[int, int, int, int]] = {}
         self._doubles: set[tuple[str, str]] = set()
         self._looked_at = float("-inf")
         self._unread: list[Change] = []
+        self._not_ours: set[Change] = set()  # tasks of other generals
         self._overflown = False
         self.watch = Watch()
 
@@ -61,9 +67,15 @@ class View:
         for state in active_states(stream):
             directory = self._places.directory(stream, state)
             disk.make_directory(directory)
+            facts = disk.facts_of(directory)
+            self._inodes[directory] = facts.st_ino if facts else 0
             self._watched[directory] = (stream, state)
             self.watch.add(directory)  # before the first look, so that nothing falls between
-        self._scan(stream)
+        try:
+            self._scan(stream)
+        except OSError:
+            del self._indexes[stream]  # half a look is none
+            raise
 
     def _scan(self, stream: str) -> None:
         for state in active_states(stream):
@@ -107,6 +119,7 @@ class View:
             self.watch.close()
             self.watch = Watch()
         self._indexes.clear()
+        self._not_ours.clear()
         for stream in streams:
             self._begin(stream)
 
@@ -123,12 +136,29 @@ class View:
         elif item is None or item.state != state or item.stamp != disk.stamp_of(facts):
             self._read(place, name, path, facts)
 
+    def compare(self) -> None:
+        """Look for what no notification told of. For idle moments, at the polling interval."""
+        for directory, (stream, state) in list(self._watched.items()):
+            facts = disk.facts_of(directory)
+            if facts is None or facts.st_ino != self._inodes.get(directory):
+                self._overflown = True  # another directory has taken its place
+                return
+            if STREAMS[stream].flat:
+                continue  # what was handled stays there: looking at it would grow with history
+            index = self._indexes[stream]
+            for name in disk.names(directory):
+                item = index.get(name.removesuffix(SUFFIX))
+                known = item is not None and item.state == state
+                if not known and (directory, name) not in self._not_ours:
+                    self._unread.append((directory, name))
+
     def _left(self, index: Index, item: Item | None, state: str, path: str) -> None:
         if item is not None and item.state == state:
             index.discard(item.id)
-        if self._suspects or self._given_up:
+        if self._suspects or self._given_up or self._not_ours:
             self._suspects.pop(path, None)
             self._given_up.pop(path, None)
+            self._not_ours.discard((os.path.dirname(path), os.path.basename(path)))
 
     def _read(self, place: Place, name: str, path: str, facts: os.stat_result) -> None:
         stream, state = place
@@ -138,6 +168,16 @@ class View:
             self._look(place, name)
         except InvalidFile as fault:
             self._suspect(place, path, facts, fault)
+        except OSError as error:
+            if error.errno in _PASSING:
+                self._unread.append((self._places.directory(stream, state), name))
+                return
+            refusal = InvalidFile(
+                f"{path}: the disk refuses to read it: {error.strerror}.",
+                remedy="Check the disk, then move the file back.",
+                code="unreadable",
+            )
+            self._suspect(place, path, facts, refusal)
         else:
             self._suspects.pop(path, None)
             self._accept(place, record, stamp)
@@ -154,6 +194,8 @@ class View:
             index.put(item)
         else:
             self._indexes[stream].discard(record.id)
+            if not STREAMS[stream].flat:
+                self._not_ours.add((self._places.directory(stream, state), f"{record.id}{SUFFIX}"))
 
     def _lies_elsewhere(self, stream: str, state: str, id_: str) -> bool:
         return self._places.lying_in(stream, id_) not in ([state], [])
@@ -205,28 +247,9 @@ class View:
         while self._doubles:
             stream, id_ = self._doubles.pop()
             with self._locked({stream}):
-                self._settle(stream, id_)
+                self._copies.settle(stream, id_)
             for state in active_states(stream):
                 self._look((stream, state), f"{id_}{SUFFIX}")
-
-    def _settle(self, stream: str, id_: str) -> None:
-        """The higher revision wins. One less is what an interrupted claim leaves; anything else in
-        a place that is claimed from was put there by someone."""
-        paths = self._places.paths(stream, id_)
-        found = {state: self._intake.revision(stream, state, path) for state, path in paths.items()}
-        copies = {state: revision for state, revision in found.items() if revision is not None}
-        if len(copies) < 2:
-            return
-        order = list(paths)
-        winner = max(copies, key=lambda state: (copies[state], order.index(state)))
-        for state, revision in copies.items():
-            if state == winner or state not in active_states(stream):
-                continue
-            if revision == copies[winner] - 1 or (revision < 0 and is_blank(paths[state])):
-                disk.remove(paths[state])
-            else:
-                fault = duplicate(paths[state], paths[winner])
-                self._intake.condemn(stream, paths[state], fault)
 
     def next_moment(self, streams: list[str]) -> float | None:
         """Wall-clock time of the next change that no notification will announce."""
@@ -255,6 +278,12 @@ class View:
     def forget(self, stream: str, id_: str) -> None:
         if stream in self._indexes:
             self._indexes[stream].discard(id_)
+
+    def park(self, stream: str, id_: str, until: float) -> None:
+        """It cannot be taken, and nobody knows why: leave it for a while, and the rest goes on."""
+        item = self._indexes[stream].get(id_)
+        if item is not None:
+            self._indexes[stream].put(replace(item, due=max(item.due, until)))
 
     def look_again(self, stream: str, item: Item, held_until: float) -> None:
         """It could not be taken as it was known. One that is held stays so until then at least."""

@@ -90,15 +90,17 @@ def rights(survey: Survey) -> Iterator[Finding]:
     """This user may read and write everything."""
     for path in directories(survey.base):
         if os.path.isdir(path) and not os.access(path, os.R_OK | os.W_OK | os.X_OK):
-            yield _forbidden(survey, path, _DIRECTORY)
+            yield forbidden(survey, path)
     for place, names in survey.names.items():
         for name in names:
             path = os.path.join(place.directory, name)
             if os.path.isfile(path) and not os.access(path, os.R_OK):
-                yield _forbidden(survey, path, _FILE)
+                yield forbidden(survey, path)
 
 
-def _forbidden(survey: Survey, path: str, wanted: int) -> Finding:
+def forbidden(survey: Survey, path: str) -> Finding:
+    """A finding about what this user may not read and write."""
+    wanted = _DIRECTORY if os.path.isdir(path) else _FILE
     letters = "rwx" if wanted == _DIRECTORY else "rw"
     sentence = "This user may not read and write it."
     facts = disk.facts_of(path)

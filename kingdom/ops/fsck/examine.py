@@ -43,7 +43,15 @@ def examine(base: BaseDir) -> list[Finding]:
 
 def _examine_once(base: BaseDir) -> list[Finding]:
     survey = Survey(base)
-    first = list(CHECKS["format"](survey))
+    first = _run(CHECKS["format"], survey)
     if first and first[0].fix is None:
         return first  # files of another version are not ours to judge
-    return [finding for check in CHECKS.values() for finding in check(survey)]
+    return [finding for check in CHECKS.values() for finding in _run(check, survey)]
+
+
+def _run(check: Check, survey: Survey) -> list[Finding]:
+    """What a check may not look at is a finding, and the others go on."""
+    try:
+        return list(check(survey))
+    except PermissionError as error:
+        return [checks_base.forbidden(survey, str(error.filename))]
