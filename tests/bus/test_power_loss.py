@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from kingdom.bus.lease import boot
 from kingdom.store.paths import BaseDir
 from tests.support.calls import in_child, observed
 from tests.support.kingdom import MovableClock, files
-from tests.support.powerloss import Aftermath, Recorder, lay_out, ways
+from tests.support.powerloss import Aftermath, Recorder, as_of_another_boot, lay_out, ways
 from tests.support.promises import check_directories, drain
 from tests.support.scenarios import SCENARIOS, Scenario, small_bus
 
@@ -39,14 +38,6 @@ def record(scenario: Scenario, base: BaseDir) -> Recorder:
     loaded = pickle.loads(recording.read_bytes())
     assert isinstance(loaded, Recorder)
     return loaded
-
-
-def as_of_another_boot(base: BaseDir) -> None:
-    """The machine has booted again: what the journals say of this boot must not be believed."""
-    for journal in Path(base.path("state/bus/journal")).glob("*.journal"):
-        data = journal.read_bytes()
-        other = boot().translate(str.maketrans("0123456789abcdef", "123456789abcdef0"))
-        journal.write_bytes(data[:512].replace(boot().encode(), other.encode()) + data[512:])
 
 
 def recover_and_judge(scenario: Scenario, base: BaseDir, said: set[str]) -> None:

@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from kingdom.bus.lease import boot
+from kingdom.store.paths import BaseDir
 from tests.support.calls import CHANGE_NOTHING
 
 Tree = dict[str, bytes]
@@ -225,3 +227,11 @@ def ways(seed: int, chances: int) -> list[tuple[str, Callable[[str], bool]]]:
         ("everything survived", lambda kind: True),
         *((f"chance {n}", lambda kind: luck.random() < 0.5) for n in range(chances)),
     ]
+
+
+def as_of_another_boot(base: BaseDir) -> None:
+    """The machine has booted again: what the journals say of this boot must not be believed."""
+    for journal in Path(base.path("state/bus/journal")).glob("*.journal"):
+        data = journal.read_bytes()
+        other = boot().translate(str.maketrans("0123456789abcdef", "123456789abcdef0"))
+        journal.write_bytes(data[:512].replace(boot().encode(), other.encode()) + data[512:])
