@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from zoneinfo import ZoneInfo
 
 from kingdom.bus.backoff import Backoff, Policy
 from kingdom.bus.files.bus import FileBus
@@ -27,13 +26,12 @@ def open_bus(
             "system.bus names a PostgreSQL server, and this version has the file bus only.",
             remedy="Set it to files, or leave it out; kingdom config system.bus shows its source.",
         )
-    zone = system.zone
     return FileBus(
         base,
         general=general,
         clock=clock,
         durable=system.durability == "full",
-        zone=zone if isinstance(zone, ZoneInfo) else None,
+        zone=system.zone,
         policies={name: _policy(system.delivery.of(name)) for name in STREAMS},
     )
 

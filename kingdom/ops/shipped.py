@@ -1,4 +1,4 @@
-"""`python -m kingdom.ops.shipped [DIR]` writes the shipped `config/` anew after a model changed."""
+"""`python -m kingdom.ops.shipped [DIR]` writes the shipped `config/` anew when a model changed."""
 
 from __future__ import annotations
 

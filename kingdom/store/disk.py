@@ -14,6 +14,7 @@ import fcntl
 import mmap
 import os
 import stat
+from collections.abc import Iterable
 from types import TracebackType
 
 _AT_FDCWD = -100
@@ -56,7 +57,9 @@ def create(path: str, data: bytes, *, sync: bool = False) -> None:
     """A new file with this content; an existing one is an error. All of it or nothing is left."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, MODE)
     try:
-        write_all(descriptor, data)
+        written = os.write(descriptor, data)
+        if written < len(data):
+            write_all(descriptor, data[written:])
         if sync:
             os.fsync(descriptor)
     except OSError:
@@ -266,6 +269,14 @@ def names(directory: str) -> list[str]:
         return []
 
 
+def first_existing(paths: Iterable[str]) -> str | None:
+    """The first of these names that is taken."""
+    for path in paths:
+        if os.access(path, os.F_OK, follow_symlinks=False):
+            return path
+    return None
+
+
 def exists(path: str) -> bool:
     """Whether the name is taken, by whatever it is; cheaper than asking for facts."""
     return os.access(path, os.F_OK, follow_symlinks=False)
@@ -318,7 +329,7 @@ class Lock:
         os.close(self._descriptor)
 
     def __enter__(self) -> Lock:
-        self.acquire()
+        fcntl.flock(self._descriptor, fcntl.LOCK_EX)
         return self
 
     def __exit__(
@@ -327,7 +338,7 @@ class Lock:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.release()
+        fcntl.flock(self._descriptor, fcntl.LOCK_UN)
 
 
 class Locks:

@@ -127,6 +127,7 @@ def test_ctrl_c_ends_quietly(base: BaseDir) -> None:
     )
     os.write(beginning, b"{")
     while waiting_in(end):
+        assert running.poll() is None
         os.sched_yield()
     running.send_signal(signal.SIGINT)
     out, err = running.communicate(timeout=30)

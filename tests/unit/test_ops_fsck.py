@@ -514,6 +514,10 @@ class Busy:
             number += 2
         return number
 
+    def is_at_work(self) -> bool:
+        """It says something only when it is over."""
+        return not select.select([self._told], [], [], 0)[0]
+
     def end(self) -> int:
         os.write(self._stop, b".")
         made = int(os.read(self._told, 20) or b"-1")
@@ -526,6 +530,7 @@ class Busy:
 def test_nothing_is_found_while_messages_move(base: BaseDir) -> None:
     worker = Busy(base)
     while sum(counts(base).values()) < 200:
+        assert worker.is_at_work()
         assert [finding for finding in examine(base) if not finding.note] == []
     assert worker.end() == sum(counts(base).values())
 

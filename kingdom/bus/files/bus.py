@@ -21,11 +21,10 @@ import random
 import select
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from threading import RLock
 from types import TracebackType
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from kingdom.bus.backoff import Policy
 from kingdom.bus.files.claims import Claims
@@ -85,13 +84,13 @@ class FileBus:
         general: str | None = None,
         clock: Clock | None = None,
         durable: bool = True,
-        zone: ZoneInfo | None = None,
+        zone: tzinfo = UTC,
         policies: Mapping[str, Policy] | None = None,
         journal_bytes: int = CAPACITY,
     ) -> None:
         self.base = base
         self._clock = clock or SystemClock()
-        self._zone = zone or ZoneInfo("UTC")
+        self._zone = zone
         self._policies = {name: Policy() for name in STREAMS} | dict(policies or {})
         self._durable = durable
         self._places = Places(base)
@@ -111,15 +110,18 @@ class FileBus:
     def publish(self, stream: str, *messages: Record) -> list[bool]:
         with self._guard:
             now = self._clock.now()
+            self._ledger.note_stamps = self._view.follows(stream)
             answers = self._ledger.commit([self._born(stream, one, now) for one in messages])
-            if self._view.follows(stream):
-                for message, fresh in zip(messages, answers, strict=True):
-                    if fresh:
-                        self._view.notice(stream, self._as_born(stream, message, now))
+            for message, fresh in zip(messages, answers, strict=True):
+                stamp = self._ledger.stamps.pop((stream, message.id), None)
+                if fresh and stamp is not None:
+                    self._view.notice(stream, self._as_born(stream, message, now), stamp)
+            self._ledger.note_stamps = False
             return answers
 
     def commit(self, moves: Iterable[Move], publish: Iterable[New] = ()) -> list[bool]:
         with self._guard:
+            self._ledger.note_stamps = False
             moved = [self._moved(move) for move in moves]
             now = self._clock.now()
             born = [self._born(stream, message, now) for stream, message in publish]

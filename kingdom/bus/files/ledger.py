@@ -48,6 +48,8 @@ class Ledger:
         self._locks = {name: disk.Lock(f"{places.locks}/{name}") for name in STREAMS}
         self._repair = Repair(places, intake, self.locked)
         self._slot = first_free(places)
+        self.note_stamps = False  # whether the caller wants to know the files it makes
+        self.stamps: dict[tuple[str, str], disk.Stamp] = {}
         self._unfinished = False
         self._kept: dict[tuple[str, str], str] = {}  # what lies in the attic, by message
         with self._slot.commit:
@@ -128,10 +130,18 @@ class Ledger:
                     continue
                 temporaries.append(self._places.temporary())
                 disk.create(temporaries[-1], change.entry.content)
+                if self.note_stamps:
+                    self._note_stamp(change.entry, temporaries[-1])
         except BaseException:
             _remove_all(temporary for temporary in temporaries if temporary)
             raise
         return temporaries
+
+    def _note_stamp(self, entry: Entry, temporary: str) -> None:
+        """Before the rename: a moment later another process may have put its claim there."""
+        facts = disk.facts_of(temporary)
+        if facts is not None:
+            self.stamps[entry.stream, entry.id] = disk.stamp_of(facts)
 
     def _is_in_attic(self, entry: Entry) -> bool:
         return bool(self._kept) and (entry.stream, entry.id) in self._kept

@@ -43,6 +43,7 @@ class Places:
             for state, directory in _states(stream)
         }
         self._distinct = {name: self._distinct_directories(name) for name in STREAMS}
+        self._later = {name: [d for _, d in self._distinct[name][1:]] for name in STREAMS}
         self._numbers = itertools.count()
         self._writer = Holder.of_this_process("")
 
@@ -78,11 +79,10 @@ class Places:
 
     def is_past(self, stream: str, id_: str) -> bool:
         """Whether this id has come further than the state that every message begins in."""
-        for state, directory in self._distinct[stream][1:]:  # a loop: the hottest look of all
-            path = f"{directory}/{id_}{SUFFIX}"
-            if disk.exists(path) and _counts(state, path):
-                return True
-        return False
+        name = f"/{id_}{SUFFIX}"
+        found = disk.first_existing([directory + name for directory in self._later[stream]])
+        # The hottest look of all: only when a name is taken is it worth to ask more.
+        return found is not None and len(set(self.lying_in(stream, id_)) - {PENDING}) > 0
 
     def lying_only_in(self, stream: str, path: str, id_: str) -> bool:
         for state, directory in self._distinct[stream]:

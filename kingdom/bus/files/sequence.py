@@ -8,8 +8,7 @@ does; a missing or damaged file is rebuilt from the highest id that can be found
 from __future__ import annotations
 
 import re
-from datetime import date, datetime
-from zoneinfo import ZoneInfo
+from datetime import date, datetime, tzinfo
 
 from kingdom.bus.files.places import Places, id_in
 from kingdom.store import disk
@@ -28,7 +27,7 @@ class Sequence:
         self._sync = sync
         self._lock = disk.Lock(f"{places.locks}/{kind}-seq")
 
-    def take(self, now: datetime, zone: ZoneInfo, count: int = 1) -> list[str]:
+    def take(self, now: datetime, zone: tzinfo, count: int = 1) -> list[str]:
         """So many ids, never handed out before."""
         today = now.astimezone(zone).strftime("%Y%m%d")
         path = self._places.base.sequence_file(self._kind)

@@ -264,11 +264,9 @@ class View:
     def follows(self, stream: str) -> bool:
         return stream in self._indexes
 
-    def notice(self, stream: str, record: Record) -> None:
+    def notice(self, stream: str, record: Record, stamp: disk.Stamp) -> None:
         """Published by this very process: known without reading it."""
-        facts = disk.facts_of(self._places.path(stream, PENDING, record.id))
-        if facts is not None:
-            self._accept((stream, PENDING), record, disk.stamp_of(facts))
+        self._accept((stream, PENDING), record, stamp)
 
     def put(self, stream: str, record: Record, state: str, stamp: disk.Stamp) -> None:
         """What this process itself just did, so that its own notification costs no reading."""
