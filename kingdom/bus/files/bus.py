@@ -154,7 +154,7 @@ class FileBus:
         message = claim.message
         revision = message.delivery.revision + 1
         update = dict(move.fields)
-        if unknown := update.keys() - type(message).model_fields.keys():
+        if update and (unknown := update.keys() - type(message).model_fields.keys()):
             raise ValueError(f"{claim.stream} have no field {', '.join(sorted(unknown))}")
         update["delivery"] = message.delivery.written(
             revision=revision,
@@ -247,7 +247,7 @@ class FileBus:
             found = self._claims.recover()
             lost = sum(
                 count
-                for name in STREAMS
+                for name in filter(self._view.follows, STREAMS)  # who only publishes needs none
                 for holder, count in self._view.index(name).held.items()
                 if self._claims.is_gone(holder)
             )

@@ -85,6 +85,7 @@ class Places:
         return found is not None and len(set(self.lying_in(stream, id_)) - {PENDING}) > 0
 
     def lying_only_in(self, stream: str, path: str, id_: str) -> bool:
+        """Whether no other file stands for this message."""
         for state, directory in self._distinct[stream]:
             other = f"{directory}/{id_}{SUFFIX}"
             if other != path and disk.exists(other) and _counts(state, other):
