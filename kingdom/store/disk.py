@@ -144,6 +144,19 @@ def make_directory(path: str) -> None:
     sync_directory(parent)
 
 
+def sync_file(path: str) -> bool:
+    """Whether it was there, and now is safe, whatever lies under its name."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return False
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    return True
+
+
 def sync_directory(path: str) -> None:
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:

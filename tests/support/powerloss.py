@@ -180,8 +180,9 @@ class Aftermath:
         for change in self._recorder.changes:
             if change.call > self._calls:
                 break
-            happened = self._is_name_safe(change) or kept("name")
-            if happened and all(names.get(n) is inode for n, inode in change.needs.items()):
+            possible = all(names.get(name) is inode for name, inode in change.needs.items())
+            # A synced directory holds the name, also if the one it had before never reached disk.
+            if self._is_name_safe(change) or (kept("name") and possible):
                 for name, inode in change.sets.items():
                     if inode is None:
                         names.pop(name, None)

@@ -267,6 +267,9 @@ SCENARIOS = [
         lambda bus, _, c: bus.claim("tasks", "gen-pr"),
         all_or_nothing,
     ),
+    Scenario(
+        "checkpoint_of_a_little", one_message, lambda bus, _, c: bus.checkpoint(), message_waits
+    ),
     Scenario("checkpoint", claimed, lambda bus, _, c: bus.checkpoint(), still_there),
     Scenario(
         "prune",

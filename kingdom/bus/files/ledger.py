@@ -6,6 +6,7 @@ what a message becomes and which version of which file it replaces.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import NamedTuple
@@ -22,6 +23,7 @@ from kingdom.store import disk
 from kingdom.topology import STREAMS
 
 _ATTIC_LIMIT = 4096
+_FEW = 32
 
 
 class Version(NamedTuple):
@@ -55,6 +57,8 @@ class Ledger:
         with self._slot.commit:
             self._journal = self._slot.open_journal(sync=sync, capacity=capacity)
             self._adopt()
+        # What the journal is all about, as long as that is a few new messages.
+        self._births: list[str] | None = [] if self._journal.is_empty() else None
 
     def locked(self, streams: set[str]) -> AbstractContextManager[object]:
         if len(streams) == 1:
@@ -153,6 +157,7 @@ class Ledger:
                 pairs = zip(changes, temporaries, strict=True)
                 fresh = [self._show(change, temporary) for change, temporary in pairs]
             self._journal.mark_applied()
+            self._note_births(changes)
         except OSError as error:
             raise TryLater(
                 f"Recorded, but the queue could not be changed: {error.strerror or error}.",
@@ -161,6 +166,15 @@ class Ledger:
             ) from error
         self._unfinished = False
         return fresh
+
+    def _note_births(self, changes: list[Change]) -> None:
+        if self._births is None:
+            return
+        if len(self._births) + len(changes) > _FEW or any(one.replaces for one in changes):
+            self._births = None
+            return
+        for entry in (change.entry for change in changes):
+            self._births.append(self._places.path(entry.stream, entry.state, entry.id))
 
     def _show(self, change: Change, temporary: str) -> bool:
         entry, version = change.entry, change.replaces
@@ -262,7 +276,21 @@ class Ledger:
         if not self._journal.is_empty() or self._kept:
             with self._slot.commit:
                 self._finish()
-                self._make_safe([(self._slot, self._journal)])
+                if not self._make_births_safe():
+                    self._make_safe([(self._slot, self._journal)])
+
+    def _make_births_safe(self) -> bool:
+        """A command that only published a little syncs just that: `syncfs` would wait for all that
+        everybody wrote. False if there is more to it."""
+        if self._births is None or self._kept or not self._sync:
+            return False
+        if not all(disk.sync_file(path) for path in self._births):
+            return False  # someone has moved one on already
+        for directory in {os.path.dirname(path) for path in self._births}:
+            disk.sync_directory(directory)
+        self._journal.void()
+        self._births = []
+        return True
 
     def _make_safe(self, slots: list[tuple[Slot, Journal]]) -> None:
         """The caller holds the commit or life lock of each; what they recorded is applied."""
@@ -281,6 +309,7 @@ class Ledger:
                 disk.sync_directory(slot.attic)
         if any(slot is self._slot for slot, _ in slots):
             self._kept.clear()
+            self._births = []
 
     def recover(self) -> Recovered:
         """Finish what dead processes left. The living are not disturbed."""
