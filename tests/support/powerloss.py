@@ -134,6 +134,11 @@ class Recorder:
         inode = self.names.pop(path)
         self._change({path: None}, {path: inode}, path)
 
+    def on_link(self, _: None, source: str, target: str) -> None:
+        self.names[target] = self.names[source]
+        needs = {source: self.names[source]}
+        self._change({target: self.names[source]}, needs, target)
+
     def on_mkdir(self, _: None, path: str, *_mode: Any) -> None:
         self.directories.add(path)
 

@@ -110,8 +110,10 @@ class FileBus:
     def publish(self, stream: str, *messages: Record) -> list[bool]:
         with self._guard:
             now = self._clock.now()
-            self._ledger.note_stamps = self._view.follows(stream)
+            follows = self._ledger.note_stamps = self._view.follows(stream)
             answers = self._ledger.commit([self._born(stream, one, now) for one in messages])
+            if not follows:
+                return answers
             for message, fresh in zip(messages, answers, strict=True):
                 stamp = self._ledger.stamps.pop((stream, message.id), None)
                 if fresh and stamp is not None:

@@ -204,7 +204,7 @@ class Ledger:
         known = self._places.is_past(entry.stream, entry.id)
         if not known:
             try:
-                disk.move(temporary, target)
+                disk.link_in(temporary, target)
             except FileExistsError:
                 known = self._intake.revision(entry.stream, entry.state, target, entry.id) != -1
                 if not known:  # what lies there is no message, and must not cost one
