@@ -231,6 +231,30 @@ def test_a_claim_held_while_another_makes_all_safe_can_still_be_committed(
     assert counts(base) == {"events/pending": 1, "events/completed": 1}
 
 
+def test_a_claim_extended_for_hours_leaves_one_old_version(bus: FileBus, base: BaseDir) -> None:
+    bus.publish("tasks", task(1))
+    (claim,) = bus.claim("tasks", "gen-pr")
+    for _ in range(20):
+        claim = bus.extend(claim, timedelta(seconds=60))
+    assert len(os.listdir(base.path("state/bus/attic/0"))) == 1
+    bus.commit([Move(claim, "completed")])
+    assert os.listdir(base.path("state/bus/attic/0")) == []
+
+
+def test_what_a_person_removed_does_not_come_back_when_its_worker_dies(base: BaseDir) -> None:
+    def work() -> None:
+        bus = small_bus(base)
+        bus.publish("tasks", task(1))
+        bus.claim("tasks", "gen-pr")
+
+    assert in_child(work) == 0
+    os.unlink(base.path("queue/tasks/in_progress/task-20260207-001.json"))
+    bus = small_bus(base)
+    bus.recover()
+    assert files(base) == {}
+    bus.close()
+
+
 def test_without_syncs_a_killed_process_still_leaves_whole_commits(base: BaseDir) -> None:
     def work() -> None:
         bus = small_bus(base, durable=False)

@@ -146,6 +146,7 @@ def test_after_a_full_disk_everything_goes_on(tiny_disk: Path) -> None:
         bus.publish("events", event("one-more"))
     with pytest.raises(KingdomError, match="No space left on device"):
         bus.claim("events", "king")
+    assert os.listdir(base.path("state/bus/tmp")) == []
     bus.commit([Move(claim, "completed") for claim in claims])  # what is held can be finished
     assert counts(base) == {"events/pending": 5, "events/completed": 5}
     os.truncate(tiny_disk / "filler", 0)
