@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field
 
-from kingdom.models.delivery import Delivery
+from kingdom.models.delivery import Delivery, fresh
 from kingdom.models.fields import Timestamp
 from kingdom.models.part import Part
 
@@ -26,7 +26,7 @@ class Record(Part):
         default=None, description="Born with the external event, follows it everywhere."
     )
     schema_version: Annotated[int, Field(ge=1)] = SCHEMA_VERSION
-    delivery: Delivery = Field(default_factory=Delivery)
+    delivery: Delivery = Field(default_factory=fresh)
 
     if TYPE_CHECKING:
         # Every record has these; a result spells its id `task_id`.

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from datetime import datetime
+from functools import cache
+from typing import Annotated, Any
 
 from pydantic import Field
 
-from kingdom.models.fields import Count, Timestamp
+from kingdom.models.fields import Count, Timestamp, spell_timestamp
 from kingdom.models.part import Part
 
 
@@ -26,3 +28,24 @@ class Delivery(Part):
     created_at: Timestamp | None = None
     updated_at: Timestamp | None = None
     processed_at: Timestamp | None = None
+
+    def first_written(self, max_attempts: int, now: datetime) -> dict[str, Any]:
+        """What the file shows once the message is published."""
+        attempts = self.max_attempts or max_attempts
+        if self is fresh():  # the usual case, at a third of the cost
+            moment = spell_timestamp(now)
+            return {
+                "revision": 1,
+                "attempt_count": 0,
+                "crash_count": 0,
+                "max_attempts": attempts,
+                "created_at": moment,
+                "updated_at": moment,
+            }
+        return self.written(revision=1, max_attempts=attempts, created_at=now, updated_at=now)
+
+
+@cache
+def fresh() -> Delivery:
+    """What every new record carries: one for all, since it never changes."""
+    return Delivery()

@@ -5,10 +5,13 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, ClassVar, Self, get_args
 
+import orjson
 from pydantic import BaseModel, ConfigDict
 from pydantic_core import to_json
 
 from kingdom.models.fields import spell_timestamp
+
+_FOR_PEOPLE = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
 
 
 class Part(BaseModel):
@@ -48,7 +51,10 @@ class Part(BaseModel):
         values = {name: v for name in self.written_order if (v := held[name]) is not None}
         for name in self.written_in_words:
             value = values.get(name)
-            if value.__class__ is datetime:
+            kind = value.__class__
+            if value is None or kind is dict:
+                continue  # asking whether something is a model is dear
+            if kind is datetime:
                 values[name] = spell_timestamp(value)
             elif isinstance(value, Part):
                 values[name] = value.written()
@@ -61,7 +67,11 @@ class Part(BaseModel):
 
     def to_json(self, **changes: Any) -> bytes:
         """UTF-8 for people: indented, not escaped. JSON has no NaN, so one becomes null."""
-        return to_json(self.written(**changes), indent=2, inf_nan_mode="null") + b"\n"
+        values = self.written(**changes)
+        try:
+            return orjson.dumps(values, option=_FOR_PEOPLE)
+        except TypeError:  # what only the slower one can spell: a number beyond 64 bits, a set
+            return to_json(values, indent=2, inf_nan_mode="null") + b"\n"
 
 
 def _needs_words(annotation: Any) -> bool:

@@ -14,7 +14,6 @@ import fcntl
 import mmap
 import os
 import stat
-from collections.abc import Iterable
 from types import TracebackType
 
 _AT_FDCWD = -100
@@ -62,7 +61,7 @@ def create(path: str, data: bytes, *, sync: bool = False) -> None:
             write_all(descriptor, data[written:])
         if sync:
             os.fsync(descriptor)
-    except OSError:
+    except BaseException:
         os.unlink(path)
         raise
     finally:
@@ -238,6 +237,14 @@ def write_at(descriptor: int, data: bytes, offset: int) -> None:
         written += os.pwrite(descriptor, data[written:], offset + written)
 
 
+def write_synced_at(descriptor: int, data: bytes, offset: int) -> None:
+    """The same, safe on return."""
+    written = os.pwrite(descriptor, data, offset)
+    if written < len(data):
+        write_at(descriptor, data[written:], offset + written)
+    os.fdatasync(descriptor)
+
+
 def sync_data(descriptor: int) -> None:
     os.fdatasync(descriptor)
 
@@ -289,12 +296,12 @@ def names(directory: str) -> list[str]:
         return []
 
 
-def first_existing(paths: Iterable[str]) -> str | None:
-    """The first of these names that is taken."""
-    for path in paths:
-        if os.access(path, os.F_OK, follow_symlinks=False):
-            return path
-    return None
+def is_in_any(directories: list[str], name: str) -> bool:
+    """Whether the name is taken in one of these directories."""
+    for directory in directories:
+        if os.access(directory + name, os.F_OK, follow_symlinks=False):
+            return True
+    return False
 
 
 def exists(path: str) -> bool:

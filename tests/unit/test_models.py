@@ -651,3 +651,11 @@ def test_a_wrong_manifest_is_refused_with_file_line_and_key(
     with pytest.raises(ConfigurationError) as caught:
         read_manifest(MANIFEST.replace(old, new), "m.yaml")
     assert complaint in str(caught.value)
+
+
+@pytest.mark.parametrize("value", [2**70, -(2**70), {1: "a key that is a number"}, float("nan")])
+def test_what_the_quick_speller_cannot_spell_is_spelled_all_the_same(value: object) -> None:
+    record = parse("event", encoded("event"), path="f").revised(payload={"odd": value})
+    text = record.to_json()
+    assert text.endswith(b"}\n")
+    assert "odd" in json.loads(text)["payload"]

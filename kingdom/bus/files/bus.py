@@ -50,14 +50,24 @@ _LATE_HOLDER_PAUSE = 1.0  # seconds until a late holder in the middle of a commi
 _PRUNE_AT_ONCE = 200
 
 
+def _refused(error: OSError) -> TryLater:
+    what = error.strerror or str(error)
+    where = f" ({error.filename})" if error.filename else ""
+    return TryLater(
+        f"The disk refused: {what}{where}.",
+        remedy="Nothing was changed; mend that and try again.",
+        code="disk_refused",
+    )
+
+
 class _Guard:
     """One verb at a time, whatever the thread; and the disk's own errors said in our words."""
 
     def __init__(self) -> None:
-        self._lock = RLock()
+        self.lock = RLock()
 
     def __enter__(self) -> None:
-        self._lock.acquire()
+        self.lock.acquire()
 
     def __exit__(
         self,
@@ -65,15 +75,9 @@ class _Guard:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._lock.release()
+        self.lock.release()
         if isinstance(error, OSError):
-            what = error.strerror or str(error)
-            where = f" ({error.filename})" if error.filename else ""
-            raise TryLater(
-                f"The disk refused: {what}{where}.",
-                remedy="Nothing was changed; mend that and try again.",
-                code="disk_refused",
-            ) from error
+            raise _refused(error) from error
 
 
 class FileBus:
@@ -108,10 +112,13 @@ class FileBus:
     # Publish and commit
 
     def publish(self, stream: str, *messages: Record) -> list[bool]:
+        if len(messages) == 1 and not self._view.follows(stream):
+            return [self._publish_one(stream, messages[0])]
         with self._guard:
             now = self._clock.now()
             follows = self._ledger.note_stamps = self._view.follows(stream)
-            answers = self._ledger.commit([self._born(stream, one, now) for one in messages])
+            entries = [self._born(stream, one, now) for one in messages]
+            answers = self._ledger.commit(list(map(Change, entries)))
             if not follows:
                 return answers
             for message, fresh in zip(messages, answers, strict=True):
@@ -121,35 +128,42 @@ class FileBus:
             self._ledger.note_stamps = False
             return answers
 
+    def _publish_one(self, stream: str, message: Record) -> bool:
+        """What most callers do most often, with nothing that costs time between two syncs."""
+        with self._guard.lock:
+            try:
+                return self._ledger.add(self._born(stream, message, self._clock.now()))
+            except OSError as error:
+                raise _refused(error) from error
+
     def commit(self, moves: Iterable[Move], publish: Iterable[New] = ()) -> list[bool]:
         with self._guard:
             self._ledger.note_stamps = False
             moved = [self._moved(move) for move in moves]
             now = self._clock.now()
-            born = [self._born(stream, message, now) for stream, message in publish]
+            born = [Change(self._born(stream, message, now)) for stream, message in publish]
             answers = self._ledger.commit(moved + born)
             for change in moved:
                 self._claims.forget(change.entry.stream, change.entry.id)
             return answers[len(moved) :]
 
-    def _first_delivery(self, stream: str, message: Record, now: datetime) -> dict[str, Any]:
-        attempts = message.delivery.max_attempts or self._policies[stream].max_attempts
-        return {"revision": 1, "max_attempts": attempts, "created_at": now, "updated_at": now}
-
     def _as_born(self, stream: str, message: Record, now: datetime) -> Record:
-        delivery = message.delivery.revised(**self._first_delivery(stream, message, now))
+        attempts = message.delivery.max_attempts or self._policies[stream].max_attempts
+        delivery = message.delivery.revised(
+            revision=1, max_attempts=attempts, created_at=now, updated_at=now
+        )
         if STREAMS[stream].flat:
             return message.revised(delivery=delivery)
         return message.revised(delivery=delivery, status=PENDING)
 
-    def _born(self, stream: str, message: Record, now: datetime) -> Change:
+    def _born(self, stream: str, message: Record, now: datetime) -> Entry:
         """What `_as_born` writes, without the detour over a record: most publishers need none."""
-        delivery = message.delivery.written(**self._first_delivery(stream, message, now))
+        delivery = message.delivery.first_written(self._policies[stream].max_attempts, now)
         if STREAMS[stream].flat:
             content = message.to_json(delivery=delivery)
         else:
             content = message.to_json(delivery=delivery, status=PENDING)
-        return Change(Entry(stream, message.id, PENDING, 1, content))
+        return Entry(stream, message.id, PENDING, 1, content)
 
     def _moved(self, move: Move, **delivery: Any) -> Change:
         claim, now = move.claim, self._clock.now()

@@ -59,7 +59,7 @@ class Journal:
     """
 
     def __init__(self, path: str, process: str, *, sync: bool, capacity: int = CAPACITY) -> None:
-        self._sync = sync
+        self._write = disk.write_synced_at if sync else disk.write_at
         self._capacity = capacity
         self._descriptor = disk.open_file(path)
         if disk.size_of(self._descriptor) == 0:
@@ -88,9 +88,7 @@ class Journal:
         return max((int(found[1]) for found in _RECORD.finditer(data)), default=0)
 
     def _write_header(self) -> None:
-        disk.write_at(self._descriptor, self._header.encode(), 0)
-        if self._sync:
-            disk.sync_data(self._descriptor)
+        self._write(self._descriptor, self._header.encode(), 0)
 
     def _applied(self) -> int:
         generation, offset = _MARK.unpack_from(self._mark.memory)
@@ -145,9 +143,7 @@ class Journal:
         """The commit point: on return these entries will be, whatever happens."""
         record = _encode(entries, self._header.generation)
         self._doubtful = True
-        disk.write_at(self._descriptor, record, self._end)
-        if self._sync:
-            disk.sync_data(self._descriptor)
+        self._write(self._descriptor, record, self._end)
         self._doubtful = False
         self._written = self._end + len(record)
 
@@ -175,8 +171,9 @@ def process_in(header: bytes) -> str:
 
 def _encode(entries: list[Entry], generation: int) -> bytes:
     """A line that counts, a line per entry (none of its words can hold a space), the contents."""
-    table = [f"{e.stream} {e.id} {e.state} {e.revision} {len(e.content)}" for e in entries]
-    body = "\n".join((str(len(table)), *table, "")).encode() + b"".join([e[-1] for e in entries])
+    table = [f"{stream} {id_} {state} {n} {len(data)}\n" for stream, id_, state, n, data in entries]
+    contents = [entry[-1] for entry in entries]
+    body = b"%d\n%b%b" % (len(table), "".join(table).encode(), b"".join(contents))
     return b"#%d %d %08x\n%b\n" % (generation, len(body), zlib.crc32(body), body)
 
 

@@ -45,7 +45,9 @@ class Places:
         self._distinct = {name: self._distinct_directories(name) for name in STREAMS}
         self._later = {name: [d for _, d in self._distinct[name][1:]] for name in STREAMS}
         self._numbers = itertools.count()
-        self._writer = Holder.of_this_process("")
+        writer = Holder.of_this_process("")
+        prefix = f"{TEMPORARY_PREFIX}{writer.pid}-{writer.started}-"
+        self._new_file = os.path.join(self.temporaries, prefix)
 
     def make(self) -> None:
         for path in self.own_directories():
@@ -79,10 +81,10 @@ class Places:
 
     def is_past(self, stream: str, id_: str) -> bool:
         """Whether this id has come further than the state that every message begins in."""
-        name = f"/{id_}{SUFFIX}"
-        found = disk.first_existing([directory + name for directory in self._later[stream]])
         # The hottest look of all: only when a name is taken is it worth to ask more.
-        return found is not None and len(set(self.lying_in(stream, id_)) - {PENDING}) > 0
+        if not disk.is_in_any(self._later[stream], f"/{id_}{SUFFIX}"):
+            return False
+        return len(set(self.lying_in(stream, id_)) - {PENDING}) > 0
 
     def lying_only_in(self, stream: str, path: str, id_: str) -> bool:
         """Whether no other file stands for this message."""
@@ -97,8 +99,7 @@ class Places:
         return next(state for state, one in self._distinct[stream] if one == directory)
 
     def temporary(self) -> str:
-        writer = f"{self._writer.pid}-{self._writer.started}"
-        return f"{self.temporaries}/{TEMPORARY_PREFIX}{writer}-{next(self._numbers)}"
+        return f"{self._new_file}{next(self._numbers)}"
 
 
 def _counts(state: str, path: str) -> bool:
