@@ -6,7 +6,7 @@ one step that survives any crash. `FileBus` keeps it in `queue/`; other adapters
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple, Protocol
@@ -71,6 +71,10 @@ class Recovered:
     lost_leases: int = 0
 
 
+# Whether a worker takes messages of this type and priority just now.
+Accept = Callable[[str, str], bool]
+
+
 class EventBus(Protocol):
     def publish(self, stream: str, *messages: Record) -> list[bool]:
         """Durable when it returns. For each: True if new, False if its id was known already."""
@@ -83,8 +87,9 @@ class EventBus(Protocol):
         *,
         ids: Sequence[str] | None = None,
         lease: timedelta | None = None,
+        accept: Accept | None = None,
     ) -> list[Claim]:
-        """What is due, by priority, then age.
+        """What is due, by priority, then age; with `accept`, only of types it agrees to.
 
         `ids` takes those messages wherever they lie, as an operator or the king's own bookkeeping
         does; one that another worker holds is left out.
@@ -117,8 +122,31 @@ class EventBus(Protocol):
     def prune(self, stream: str, before: datetime) -> int:
         """Forget what ended before then; answers how many."""
 
-    def wait(self, streams: Sequence[str], timeout: float) -> set[str]:
-        """Sleep until one of these may have something due, at most so many seconds."""
+    def alike(self, claim: Claim) -> list[str]:
+        """Other waiting events of the claimed one's type about the same subject: their ids."""
+
+    def held_back(self, stream: str, accept: Accept) -> list[tuple[str, str, str]]:
+        """Id, type and priority of what is due and not accepted, in no order."""
+
+    def look(self, stream: str, id_: str) -> tuple[str, Record] | None:
+        """The state and the message, only looked at; None if the bus does not know the id."""
+
+    def waiting(self, stream: str) -> list[Record]:
+        """Every message that has not ended, only looked at."""
+
+    def wait(
+        self,
+        streams: Sequence[str],
+        timeout: float,
+        *,
+        accepts: Mapping[str, Accept] | None = None,
+        also: Sequence[int] = (),
+    ) -> set[str]:
+        """Sleep until one of these may have something due, at most so many seconds.
+
+        What `accepts` does not agree to wakes nobody. Returns early, too, when one of the
+        descriptors `also` can be read.
+        """
 
     def wake(self) -> None:
         """End a `wait` early, from a signal handler or another thread."""

@@ -26,3 +26,11 @@ class Event(Record):
     task_id: Id | None = Field(default=None, description="The task it was dispatched as.")
     trust: Trust | None = Field(default=None, description="Of its author; absent means outside.")
     reason: str | None = Field(default=None, description="Why it ended without a task.")
+
+    @property
+    def subject(self) -> str | None:
+        """What it is about: a pull request, an issue, a ticket. None if that cannot be told."""
+        number, ticket = self.payload.get("number"), self.payload.get("key")
+        if self.repo and isinstance(number, int):
+            return f"{self.repo}#{number}"
+        return ticket if isinstance(ticket, str) and ticket else None

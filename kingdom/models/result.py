@@ -34,6 +34,9 @@ class ResultBase(Record):
     status: str
     summary: str
     error: str | None = None
+    error_code: str | None = Field(
+        default=None, description="What kind of failure: kingdom errors CODE explains it."
+    )
     reason: str | None = None
     question: str | None = None
     options: list[str] | None = None
@@ -47,6 +50,9 @@ class ResultBase(Record):
     kept_refs: list[str] | None = None
     route: str | None = None
     metrics: dict[str, Any] | None = None
+    answered_by: Id | None = Field(
+        default=None, description="The event that answered the question."
+    )
     created_at: Timestamp | None = None
 
     @property

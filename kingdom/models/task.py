@@ -28,5 +28,8 @@ class Task(Record):
     repo: str | None = None
     retry_count: Count = 0
     original_task_id: Id | None = Field(default=None, description="The task this one continues.")
+    fresh: bool | None = Field(
+        default=None, description="Continues nothing of the original task, it starts anew."
+    )
     trust: Trust | None = Field(default=None, description="Inherited; absent means outside.")
     not_before: Timestamp | None = Field(default=None, description="Not due until then.")

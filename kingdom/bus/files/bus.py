@@ -28,16 +28,17 @@ from typing import Any
 
 from kingdom.bus.backoff import Policy
 from kingdom.bus.files.claims import Claims
-from kingdom.bus.files.index import Index
-from kingdom.bus.files.intake import Intake, reason_path
+from kingdom.bus.files.intake import Intake
 from kingdom.bus.files.journal import CAPACITY, Entry
 from kingdom.bus.files.ledger import Change, Ledger
+from kingdom.bus.files.looking import Looking
 from kingdom.bus.files.places import HANDLED, SUFFIX, Places, id_in
+from kingdom.bus.files.pruning import Pruning
 from kingdom.bus.files.sequence import Sequence as IdSequence
 from kingdom.bus.files.view import View
-from kingdom.bus.port import Claim, Move, New, Problem, Recovered, StreamStats
+from kingdom.bus.port import Accept, Claim, Move, New, Problem, Recovered, StreamStats
 from kingdom.clock import Clock, SystemClock
-from kingdom.errors import InvalidFile, TryLater
+from kingdom.errors import TryLater
 from kingdom.models.base import Record
 from kingdom.models.ids import check_id
 from kingdom.store import disk
@@ -45,9 +46,6 @@ from kingdom.store.paths import REASON_SUFFIX, BaseDir
 from kingdom.topology import DEAD, PENDING, STREAMS
 
 _DONE = {"events": "completed", "tasks": "completed", "messages": "sent", "results": HANDLED}
-_ALIVE_FOR = 1.0  # seconds for which a holder seen alive is not asked for again
-_LATE_HOLDER_PAUSE = 1.0  # seconds until a late holder in the middle of a commit is asked again
-_PRUNE_AT_ONCE = 200
 
 
 def _refused(error: OSError) -> TryLater:
@@ -100,10 +98,11 @@ class FileBus:
         self._places = Places(base)
         self._places.make()
         intake = Intake(self._places, self._clock)
-        self._intake = intake
         self._ledger = Ledger(self._places, intake, sync=durable, capacity=journal_bytes)
         self._view = View(self._places, intake, self._clock, self._ledger.locked, general)
         self._claims = Claims(self._places, intake, self._ledger, self._view, self._clock)
+        self._pruning = Pruning(self._places, intake, self._ledger)
+        self._looking = Looking(self._places, intake)
         self._sequences: dict[str, IdSequence] = {}
         self._guard = _Guard()
         self._closed = False
@@ -204,6 +203,7 @@ class FileBus:
         *,
         ids: Sequence[str] | None = None,
         lease: timedelta | None = None,
+        accept: Accept | None = None,
     ) -> list[Claim]:
         with self._guard:
             length = lease or self._policies[stream].lease
@@ -212,7 +212,7 @@ class FileBus:
                 return [claim for claim in found if claim is not None]
             claims: list[Claim] = []
             while len(claims) < limit and (
-                found_due := self._claims.due(stream, worker, limit - len(claims), length)
+                found_due := self._claims.due(stream, worker, limit - len(claims), length, accept)
             ):
                 claims += [claim for claim in found_due if not self._is_poison(claim)]
             return claims
@@ -282,66 +282,70 @@ class FileBus:
     def prune(self, stream: str, before: datetime, *, state: str | None = None) -> int:
         """Forget what ended before then: completed and sent ones, or those of another state."""
         with self._guard:
-            chosen = state or _DONE[stream]
-            with self._ledger.quiet():
-                pass  # nothing is pruned while a record about it is not applied and safe
-            names = [
-                name
-                for name in disk.names(self._places.directory(stream, chosen))
-                if id_in(name) and not name.endswith(SUFFIX + REASON_SUFFIX)
-            ]
-            count = 0
-            for start in range(0, len(names), _PRUNE_AT_ONCE):
-                with self._ledger.locked({stream}):
-                    for name in names[start : start + _PRUNE_AT_ONCE]:
-                        if self._ended_before(stream, chosen, name, before):
-                            self._forget(stream, chosen, name)
-                            count += 1
-            return count
+            return self._pruning.prune(stream, state or _DONE[stream], before)
 
-    def _ended_before(self, stream: str, state: str, name: str, before: datetime) -> bool:
-        path = os.path.join(self._places.directory(stream, state), name)
-        facts = disk.facts_of(path)
-        if facts is None or facts.st_mtime >= before.timestamp():
-            return False
-        try:
-            record, _ = self._intake.read_path(stream, state, path)
-        except InvalidFile:
-            return True
-        ended = record.delivery.processed_at
-        if ended is None:
-            return state != PENDING and not STREAMS[stream].flat
-        return ended < before
+    # Only looking
 
-    def _forget(self, stream: str, state: str, name: str) -> None:
-        path = os.path.join(self._places.directory(stream, state), name)
-        disk.remove(path)
-        if state == DEAD:
-            disk.remove(reason_path(path))
+    def alike(self, claim: Claim) -> list[str]:
+        subject = getattr(claim.message, "subject", None)
+        if not subject:
+            return []
+        with self._guard:
+            kind = claim.message.__dict__["type"]
+            return self._view.index(claim.stream).alike(claim.id, (kind, subject))
 
-    def wait(self, streams: Sequence[str], timeout: float) -> set[str]:
+    def held_back(self, stream: str, accept: Accept) -> list[tuple[str, str, str]]:
+        with self._guard:
+            found = self._view.index(stream).held_back(self._now(), accept)
+            return [(item.id, *item.group) for item in found]
+
+    def look(self, stream: str, id_: str) -> tuple[str, Record] | None:
+        with self._guard:
+            return self._looking.look(stream, check_id(id_))
+
+    def waiting(self, stream: str) -> list[Record]:
+        with self._guard:
+            return self._looking.waiting(stream)
+
+    def wait(
+        self,
+        streams: Sequence[str],
+        timeout: float,
+        *,
+        accepts: Mapping[str, Accept] | None = None,
+        also: Sequence[int] = (),
+    ) -> set[str]:
         deadline = self._clock.monotonic() + timeout
+        wanted = {name: (accepts or {}).get(name) for name in streams}
         while True:
             with self._guard:
-                indexes = {name: self._view.index(name) for name in streams}
-                ready = {name for name, index in indexes.items() if self._is_ready(index)}
+                ready = self._ready(wanted)
                 pause = self._pause(list(streams), deadline)
                 watched = [self._view.watch.fileno()] if self._view.watch.available else []
             if ready or self._clock.monotonic() >= deadline:
-                return ready if ready or timeout <= 0 else self._use_idle_moment(streams)
-            woken, _, _ = select.select([self._wake_read, *watched], [], [], pause)
+                return ready if ready or timeout <= 0 else self._use_idle_moment(wanted)
+            woken, _, _ = select.select([self._wake_read, *also, *watched], [], [], pause)
             if self._wake_read in woken:
                 os.read(self._wake_read, 4096)
+                return set()
+            if not set(woken).isdisjoint(also):
                 return set()
             if woken and (arrived := self._arrived().intersection(streams)):
                 return arrived
 
-    def _use_idle_moment(self, streams: Sequence[str]) -> set[str]:
+    def _ready(self, wanted: Mapping[str, Accept | None]) -> set[str]:
+        now, is_gone = self._now(), self._claims.is_gone
+        indexes = {name: self._view.index(name) for name in wanted}
+        return {
+            name for name, index in indexes.items() if index.has_ready(now, is_gone, wanted[name])
+        }
+
+    def _use_idle_moment(self, wanted: Mapping[str, Accept | None]) -> set[str]:
         """Nothing came: make safe what was done, and look for what no notification told of."""
         with self._guard:
             self._ledger.checkpoint()
             self._view.compare()
-            return {name for name in streams if self._is_ready(self._view.index(name))}
+            return self._ready(wanted)
 
     def _arrived(self) -> set[str]:
         """Not read yet: whoever waits wants to know at once, and the claim will read it."""
@@ -350,9 +354,6 @@ class FileBus:
 
     def _now(self) -> float:
         return self._clock.now().timestamp()
-
-    def _is_ready(self, index: Index) -> bool:
-        return index.has_ready(self._now(), self._claims.is_gone)
 
     def _pause(self, streams: list[str], deadline: float) -> float:
         left = deadline - self._clock.monotonic()

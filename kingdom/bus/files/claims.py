@@ -17,7 +17,7 @@ from kingdom.bus.files.ledger import Change, Ledger, Version
 from kingdom.bus.files.places import SUFFIX, Places
 from kingdom.bus.files.view import WORKING, View, active_states
 from kingdom.bus.lease import Holder
-from kingdom.bus.port import Claim, Recovered
+from kingdom.bus.port import Accept, Claim, Recovered
 from kingdom.clock import Clock
 from kingdom.errors import InvalidFile, LeaseLost
 from kingdom.models.base import Record
@@ -60,12 +60,14 @@ class Claims:
         self._gone = dict.fromkeys(self._gone, True)
         return found
 
-    def due(self, stream: str, worker: str, limit: int, lease: timedelta) -> list[Claim]:
+    def due(
+        self, stream: str, worker: str, limit: int, lease: timedelta, accept: Accept | None
+    ) -> list[Claim]:
         holder = str(Holder.of_this_process(worker))
         claims: list[Claim] = []
         refused: set[str] = set()
         while len(claims) < limit:
-            taken = self._take(stream, limit - len(claims))
+            taken = self._take(stream, limit - len(claims), accept)
             if not taken:
                 break
             for position, item in enumerate(taken):
@@ -83,16 +85,16 @@ class Claims:
                 refused.add(item.id)
         return claims
 
-    def _take(self, stream: str, limit: int) -> list[Item]:
+    def _take(self, stream: str, limit: int, accept: Accept | None) -> list[Item]:
         """The next due. A holder found dead has its journal replayed before anything is taken
         from it: its last commit may lie there, not yet shown."""
         index = self._view.index(stream)
-        taken = index.take(limit, self._now(), self.is_gone)
+        taken = index.take(limit, self._now(), self.is_gone, accept)
         if not all(self._gone.values()):
             for item in taken:
                 index.give_back(item)
             self.recover()
-            taken = self._view.index(stream).take(limit, self._now(), self.is_gone)
+            taken = self._view.index(stream).take(limit, self._now(), self.is_gone, accept)
         return taken
 
     def _now(self) -> float:

@@ -7,22 +7,29 @@ heap brings it up. Finding the next costs the same with ten waiting or a hundred
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
+from kingdom.bus.port import Accept
 from kingdom.models.base import Record
 from kingdom.models.ids import sequence_number
 from kingdom.store.disk import Stamp
 
 _RANKS = {"urgent": 0, "high": 1, "normal": 2, "low": 3}
 
+Order = tuple[int, float, int, str]  # rank, age, number, id
+Group = tuple[str, str]  # type, priority: what a worker accepts or not
+Subject = tuple[str, str]  # type, and what the message is about
+
 
 @dataclass(slots=True, eq=False)
 class Item:
     id: str
     state: str
-    order: tuple[int, float, int, str]  # rank, age, number, id
+    order: Order
+    group: Group
+    subject: Subject | None
     thread: str | None
     due: float
     held_until: float  # 0 when nobody holds it
@@ -38,17 +45,21 @@ class Item:
 def item_of(record: Record, state: str, stamp: Stamp) -> Item:
     delivery, values = record.delivery, record.__dict__
     urgency = values.get("urgency")
+    group = (values.get("type", ""), urgency or values.get("priority", "normal"))
+    subject = getattr(record, "subject", None)
     created = record.created_at or delivery.created_at
     due = max(_seconds(values.get("not_before")), _seconds(delivery.next_retry_at))
     return Item(
         id=record.id,
         state=state,
         order=(
-            _RANKS[urgency or values.get("priority", "normal")],
+            _RANKS[group[1]],
             _seconds(created),
             sequence_number(record.id),
             record.id,
         ),
+        group=group,
+        subject=(group[0], subject) if subject else None,
         thread=values.get("task_id") if urgency else None,  # only messages have an urgency
         due=due,
         held_until=_seconds(delivery.locked_until) if delivery.locked_by else 0.0,
@@ -66,7 +77,8 @@ class Index:
         self._items: dict[str, Item] = {}
         self._held: dict[str, dict[str, Item]] = {}  # by holder, by id
         self._leases: list[tuple[float, int, Item]] = []
-        self._ready: list[tuple[tuple[int, float, int, str], int, Item]] = []
+        self._ready: dict[Group, list[tuple[Order, int, Item]]] = {}
+        self._subjects: dict[Subject, set[str]] = {}
         self._later: list[tuple[float, int, Item]] = []
         self._threads: dict[str, list[tuple[tuple[float, int, str], int, Item]]] = {}
         self._oldest: list[tuple[float, int, Item]] = []
@@ -84,6 +96,8 @@ class Index:
         self._count += 1
         self._items[item.id] = item
         heapq.heappush(self._oldest, (item.order[1], self._count, item))
+        if item.subject is not None:
+            self._subjects.setdefault(item.subject, set()).add(item.id)
         if item.thread is not None:
             line = self._threads.setdefault(item.thread, [])
             heapq.heappush(line, (item.age, self._count, item))
@@ -97,15 +111,28 @@ class Index:
 
     def _make_ready(self, item: Item) -> None:
         self._count += 1
-        heapq.heappush(self._ready, (item.order, self._count, item))
+        heapq.heappush(self._ready.setdefault(item.group, []), (item.order, self._count, item))
 
     def discard(self, id_: str) -> None:
         item = self._items.pop(id_, None)
         if item is None:
             return
         self._let_go(item)
+        if item.subject is not None:
+            self._leave_subject(item.id, item.subject)
         if item.thread is not None:
             self._next_in_line(item.thread)
+
+    def _leave_subject(self, id_: str, subject: Subject) -> None:
+        alike = self._subjects[subject]
+        alike.discard(id_)
+        if not alike:
+            del self._subjects[subject]
+
+    def alike(self, id_: str, subject: Subject) -> list[str]:
+        """Others about the same, whether due or not, that nobody holds."""
+        found = (self._items[one] for one in self._subjects.get(subject, ()) if one != id_)
+        return [item.id for item in found if not item.held_until]
 
     def _let_go(self, item: Item) -> None:
         of_holder = self._held.get(item.holder, {})
@@ -130,19 +157,43 @@ class Index:
     def _is_current(self, item: Item) -> bool:
         return self._items.get(item.id) is item
 
-    def take(self, limit: int, now: float, is_gone: Callable[[str], bool]) -> list[Item]:
+    def take(
+        self,
+        limit: int,
+        now: float,
+        is_gone: Callable[[str], bool],
+        accept: Accept | None = None,
+    ) -> list[Item]:
         """The next due, at most so many. Each must be put or given back afterwards."""
         self._release_lost(now, is_gone)
         self._ripen(now)
+        groups = [group for group in self._ready if accept is None or accept(*group)]
         taken: dict[str, Item] = {}
-        while len(taken) < limit and self._ready:
-            item = heapq.heappop(self._ready)[2]
+        while len(taken) < limit and groups:
+            item = self._first_of(groups)
             if self._may_go(item, now):
                 taken[item.id] = item
             elif item.due > now and self._is_current(item):  # the clock was put back
                 self._count += 1
                 heapq.heappush(self._later, (item.due, self._count, item))
         return list(taken.values())
+
+    def _first_of(self, groups: list[Group]) -> Item:
+        """Taken out of the group whose turn it is; one that is empty then is struck off."""
+        group = groups[0] if len(groups) == 1 else min(groups, key=lambda one: self._ready[one][0])
+        heap = self._ready[group]
+        item = heapq.heappop(heap)[2]
+        if not heap:
+            del self._ready[group]
+            groups.remove(group)
+        return item
+
+    def held_back(self, now: float, accept: Accept) -> Iterator[Item]:
+        """What is due and not accepted."""
+        for group, heap in self._ready.items():
+            if not accept(*group):
+                found = {item.id: item for _, _, item in heap if self._may_go(item, now)}
+                yield from found.values()
 
     def give_back(self, item: Item) -> None:
         if self._is_current(item):
@@ -172,8 +223,10 @@ class Index:
             return False
         return item.thread is None or self._head(item.thread) is item
 
-    def has_ready(self, now: float, is_gone: Callable[[str], bool]) -> bool:
-        for item in self.take(1, now, is_gone):
+    def has_ready(
+        self, now: float, is_gone: Callable[[str], bool], accept: Accept | None = None
+    ) -> bool:
+        for item in self.take(1, now, is_gone, accept):
             self.give_back(item)
             return True
         return False

@@ -1,0 +1,153 @@
+"""Every way a task can fail: a stable code, one sentence, what to do, and whether to try again.
+
+`kingdom errors CODE` prints an entry. Results and logs carry the code.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+# retry: another attempt may work. never: it cannot. wait: not the task's fault, no attempt counted.
+Fate = Literal["retry", "never", "wait"]
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    code: str
+    fate: Fate
+    sentence: str
+    remedy: str
+
+
+FAILURES = {
+    one.code: one
+    for one in (
+        Failure(
+            "no_result",
+            "retry",
+            "The soldier ended without writing a result.",
+            "See what it said: kingdom logs SOLDIER.",
+        ),
+        Failure(
+            "result_unreadable",
+            "retry",
+            "The soldier's result is not a result: no JSON, or not of the form asked for.",
+            "See it in state/results/TASK-raw.json; its form: kingdom schema result.",
+        ),
+        Failure(
+            "result_too_large",
+            "retry",
+            "The soldier's result is too large to be one.",
+            "Have the soldier put long output into files and name them.",
+        ),
+        Failure(
+            "result_of_another_task",
+            "retry",
+            "The soldier wrote a result for another task.",
+            "Its prompt must name the task; see state/prompts/TASK.md.",
+        ),
+        Failure(
+            "reported_failure",
+            "retry",
+            "The soldier says that it failed.",
+            "Its own words are in the result's error.",
+        ),
+        Failure(
+            "soldier_crashed",
+            "retry",
+            "The soldier's program ended with an error and left no result.",
+            "See what it said: kingdom logs SOLDIER.",
+        ),
+        Failure(
+            "soldier_killed",
+            "retry",
+            "The soldier was ended by a signal before it had a result.",
+            "If the machine is short of memory, lower concurrency.max_soldiers in king.yaml.",
+        ),
+        Failure(
+            "soldier_lost",
+            "retry",
+            "The soldier's session is gone, and it left neither result nor exit code.",
+            "Someone ended the tmux server or the machine restarted; it is tried again.",
+        ),
+        Failure(
+            "timed_out",
+            "retry",
+            "The soldier ran longer than its general allows.",
+            "Raise timeout_seconds in the general's manifest, or make the work smaller.",
+        ),
+        Failure(
+            "verification_failed",
+            "retry",
+            "The soldier reported success, but a check of its general's did not pass.",
+            "The failing command and its output are in the soldier's log: kingdom logs SOLDIER.",
+        ),
+        Failure(
+            "cancelled",
+            "never",
+            "A person cancelled it.",
+            "Start it again with: kingdom retry TASK.",
+        ),
+        Failure(
+            "prompt_invalid",
+            "never",
+            "The general's prompt cannot be filled in for this task.",
+            "Mend prompt.md in the general's package, then: kingdom retry TASK.",
+        ),
+        Failure(
+            "prompt_too_large",
+            "never",
+            "The prompt for this task is larger than an engine takes.",
+            "Make the payload smaller, or name files instead of quoting them.",
+        ),
+        Failure(
+            "workspace_failed",
+            "retry",
+            "The soldier's workspace could not be prepared.",
+            "See logs/system.log for what the disk or git said.",
+        ),
+        Failure(
+            "engine_missing",
+            "wait",
+            "The program that soldiers run on is not installed.",
+            "kingdom status says which, and the command that installs it.",
+        ),
+        Failure(
+            "engine_unavailable",
+            "wait",
+            "The engine refuses work for now: a usage limit, or an outage.",
+            "kingdom status says until when; work goes on by itself.",
+        ),
+        Failure(
+            "engine_refused",
+            "never",
+            "The engine cannot do this: a wrong login, or a wrong setting.",
+            "See the result's error; mend it, then: kingdom retry TASK.",
+        ),
+        Failure(
+            "engine_unsupported",
+            "never",
+            "The general does not support the engine that is configured.",
+            "Change runtime.engine in system.yaml, or supported_engines in the manifest.",
+        ),
+        Failure(
+            "tmux_failed",
+            "wait",
+            "tmux is missing or would not start a session.",
+            "Install tmux (apt-get install tmux), or see logs/system.log for what it said.",
+        ),
+        Failure(
+            "crashed_too_often",
+            "never",
+            "Its general died again and again while handling it.",
+            "See logs/system.log; then: kingdom retry TASK.",
+        ),
+        Failure(
+            "dropped",
+            "never",
+            "A person took it out of the queue.",
+            "Start it again with: kingdom retry TASK.",
+        ),
+    )
+}
