@@ -10,6 +10,11 @@ from typing import Literal
 
 # retry: another attempt may work. never: it cannot. wait: not the task's fault, no attempt counted.
 Fate = Literal["retry", "never", "wait"]
+FATES: dict[Fate, str] = {
+    "retry": "it is tried again by itself, as often as the general's retry.max_attempts allows.",
+    "never": "it is not tried again by itself.",
+    "wait": "it waits and goes on by itself; no attempt is counted.",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +38,13 @@ FAILURES = {
             "result_unreadable",
             "retry",
             "The soldier's result is not a result: no JSON, or not of the form asked for.",
-            "See it in state/results/TASK-raw.json; its form: kingdom schema result.",
+            "See it in state/results/TASK-raw-SOLDIER.json; its form: kingdom schema result.",
+        ),
+        Failure(
+            "result_contradictory",
+            "retry",
+            "The soldier's result contradicts itself.",
+            "See it in state/results/TASK-raw-SOLDIER.json; its form: kingdom schema result.",
         ),
         Failure(
             "result_too_large",

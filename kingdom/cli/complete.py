@@ -131,6 +131,12 @@ def _values(call: Call, parser: Parser, action: argparse.Action) -> Iterable[Can
             return [(name, f"read by the {stream.consumer}") for name, stream in STREAMS.items()]
         case offers.IDS:
             return _ids(call, parser.command.rpartition(" ")[2])
+        case offers.ROLES | offers.TASKS | offers.SOLDIERS | offers.LOGS as kind:
+            return _of_work(call, kind, parser.command)
+        case offers.QUESTIONS:
+            return _questions(call)
+        case offers.ANY_ID:
+            return _any_ids(call)
         case kind:
             return _names(kind)
 
@@ -145,6 +151,10 @@ def _names(kind: str | None) -> Iterator[Candidate]:
         from kingdom.models.schemas import SCHEMA_NAMES
 
         yield from ((name, "") for name in SCHEMA_NAMES)
+    elif kind == offers.FAILURE_CODES:
+        from kingdom.failures import FAILURES
+
+        yield from ((code, one.sentence) for code, one in FAILURES.items())
     elif kind == offers.KEYS:
         from kingdom.settings.model import FILES
         from kingdom.settings.shape import keys
@@ -152,6 +162,45 @@ def _names(kind: str | None) -> Iterator[Candidate]:
         for name, model in FILES.items():
             yield name, f"config/{name}.yaml"
             yield from ((".".join((name, *path)), "") for path in keys(model))
+
+
+def _of_work(call: Call, kind: str, command: str) -> Iterator[Candidate]:
+    """Roles, soldiers at work, and the tasks that a command could be about."""
+    from kingdom.cli.logs import FILES
+    from kingdom.ops.status import soldiers
+    from kingdom.ops.suite import role_names
+
+    base = call.base()
+    if kind in (offers.ROLES, offers.LOGS):
+        yield from ((name, "role") for name in role_names(base))
+    if kind == offers.LOGS:
+        yield from ((name, f"logs/{file}") for name, file in FILES.items())
+    if kind in (offers.SOLDIERS, offers.LOGS):
+        yield from ((str(one.get("id")), f"at {one.get('task_id')}") for one in soldiers(base))
+    if kind != offers.ROLES:
+        yield from _tasks(call, ended=command in ("retry", "logs"))
+
+
+def _tasks(call: Call, *, ended: bool) -> Iterator[Candidate]:
+    from kingdom.ops.listing import ENDED, places, stems
+
+    for place in places(call.base(), ("tasks",)):
+        if place.state != DEAD and (place.state in ENDED) <= ended:
+            yield from ((stem, place.state) for stem in stems(place))
+
+
+def _questions(call: Call) -> Iterator[Candidate]:
+    from kingdom.ops.asking import questions
+
+    for one in questions(call.base()).open:
+        yield one.task_id, " ".join(one.question.question.split())
+
+
+def _any_ids(call: Call) -> Iterator[Candidate]:
+    from kingdom.ops.status import soldiers
+
+    yield from _ids(call, "show")
+    yield from ((str(one.get("id")), f"at {one.get('task_id')}") for one in soldiers(call.base()))
 
 
 def _ids(call: Call, verb: str) -> Iterator[Candidate]:

@@ -53,7 +53,7 @@ def _list(names: list[str]) -> None:
     for name in names:
         by_directory.setdefault(os.path.dirname(name), []).append(os.path.basename(name))
     for directory, made in by_directory.items():
-        print(f"  {directory + '/':<15}{', '.join(made)}")
+        print(f"  {directory + '/':<14} {', '.join(made)}")
 
 
 def _next_steps(call: Call, base: BaseDir, found_format: int) -> list[str]:

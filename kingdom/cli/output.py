@@ -8,17 +8,8 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-
-def harmless(text: str, keep: str = "\n\t") -> str:
-    """Characters that do not show are spelled as JSON spells them."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() or c in keep else _spelled(c) for c in text)
-
-
-def _spelled(character: str) -> str:
-    units = character.encode("utf-16-be", "surrogatepass")
-    return "".join(f"\\u{units[i]:02x}{units[i + 1]:02x}" for i in range(0, len(units), 2))
+from kingdom.words.harmless import harmless as harmless
+from kingdom.words.spans import age as age
 
 
 def print_json(value: Any) -> None:
@@ -41,14 +32,6 @@ def terminal_width() -> int:
         return os.get_terminal_size(sys.stdout.fileno()).columns
     except (OSError, ValueError, AttributeError):
         return 0
-
-
-def age(seconds: float) -> str:
-    """`42s`, `7m`, `3h`, `12d`."""
-    for size, unit in ((86400, "d"), (3600, "h"), (60, "m")):
-        if seconds >= size:
-            return f"{int(seconds // size)}{unit}"
-    return f"{max(int(seconds), 0)}s"
 
 
 def count(number: int, noun: str) -> str:

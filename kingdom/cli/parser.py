@@ -21,6 +21,9 @@ IDS, STREAMS, TYPES, SCHEMAS, KEYS, FILES, DIRECTORIES = (
     "files",
     "directories",
 )
+ROLES, TASKS, SOLDIERS, LOGS = "roles", "tasks", "soldiers", "logs"
+FAILURE_CODES = "failure codes"
+QUESTIONS, ANY_ID = "questions", "any id"
 
 
 class _Formatter(argparse.HelpFormatter):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints
@@ -10,6 +11,7 @@ from pydantic_core import PydanticCustomError
 from kingdom.models.fields import GeneralName, NonEmpty, Priority, TaskType, Trust
 from kingdom.settings.layers import Layers
 from kingdom.settings.model import Positive, Seconds, Section, Variable
+from kingdom.settings.wording import shown
 from kingdom.settings.yaml_file import read_document
 
 Subscription = Annotated[
@@ -20,23 +22,36 @@ Subscription = Annotated[
 ]
 ScheduleName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]*$", max_length=64)]
 Engine = Literal["claude", "codex", "command", "rehearsal"]
+_ANY_MOMENT = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def _five_fields(text: str) -> str:
+def _readable_cron(text: str) -> str:
     if len(text.split()) != 5:
-        raise PydanticCustomError(
-            "cron",
-            "{text} is not five fields: minute hour day month weekday",
-            {"text": repr(text)},
-        )
+        raise _bad_cron(text, "is not five fields: minute hour day month weekday")
+    from cronsim import CronSim, CronSimError  # most who read a manifest's model need no clock
+
+    try:
+        next(CronSim(text, _ANY_MOMENT))
+    except CronSimError as error:
+        field = str(error).removeprefix("Bad ")
+        raise _bad_cron(text, f"is not a schedule: its {field} cannot be read") from None
+    except StopIteration:
+        raise _bad_cron(text, "is not a schedule: that moment never comes") from None
     return text
+
+
+def _bad_cron(text: str, fault: str) -> PydanticCustomError:
+    return PydanticCustomError("cron", "{text} {fault}", {"text": shown(text), "fault": fault})
+
+
+Cron = Annotated[str, StringConstraints(max_length=100), AfterValidator(_readable_cron)]
 
 
 class Schedule(Section):
     """Work that comes with the clock instead of an event."""
 
     name: ScheduleName
-    cron: Annotated[str, AfterValidator(_five_fields)] = Field(examples=["0 3 * * *"])
+    cron: Cron = Field(examples=["0 3 * * *"])
     task_type: TaskType
     repo: str | None = None
     payload: dict[str, Any] = Field(default_factory=dict)

@@ -9,7 +9,7 @@ from functools import cache
 
 from kingdom.bus.files.places import Places
 from kingdom.errors import ConfigurationError
-from kingdom.models.schemas import config_files
+from kingdom.ops.shipped import shipped_files
 from kingdom.store import disk
 from kingdom.store.formats import FORMAT, format_of, write_format
 from kingdom.store.paths import PLACES, TEMPORARY_PREFIX, BaseDir
@@ -38,8 +38,9 @@ What was learned and is told to soldiers again: `shared/` for all generals, `gen
 one. Plain Markdown, yours to edit.
 """,
     "config/local": """\
-Your own settings: a file here overrides the one of the same name in `config/`, key by key. Git
-ignores it, so that pulling never meets local edits.
+Your own settings: a file here overrides the one of the same name in `config/`, key by key; a general
+package in `generals/` is used instead of the shipped one. Git ignores all of it, so that pulling
+never meets local edits.
 """,
 }
 
@@ -57,7 +58,7 @@ class Outcome:
 def contents() -> Mapping[str, str]:
     """Every file a new base directory has, and what is in it."""
     readmes = {f"{place}/README.md": text for place, text in READMES.items()}
-    return {f"config/{name}": text for name, text in config_files().items()} | readmes
+    return {f"config/{name}": text for name, text in shipped_files().items()} | readmes
 
 
 def init(base: BaseDir) -> Outcome:

@@ -25,11 +25,12 @@ SECRET_KEY = re.compile(
     r"(?i)(?:^|_|-)(?:token|secret|password|passwd|passphrase|api[_-]?key|private[_-]?key|authorization"
     r"|cookie|credentials?)$"
 )
-# Each shape: what stays of it, then what is hidden.
+# Each shape: what stays of it, then what is hidden. None may begin at every letter of a long word
+# and read on to its end: what is masked may be large, and comes from outside.
 SHAPES = (
     r"()-----BEGIN [A-Z ]*PRIVATE KEY-----(?s:.*?)(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)",
-    r"([a-zA-Z][a-zA-Z0-9+.-]*://)[^/\s:@]*:[^/\s]*(?=@)",
-    r"([a-zA-Z][a-zA-Z0-9+.-]*://)[^/\s:@]{16,}(?=@)",
+    r"([a-zA-Z][a-zA-Z0-9+.-]{0,30}://)[^/\s:@]*:[^/\s]*(?=@)",
+    r"([a-zA-Z][a-zA-Z0-9+.-]{0,30}://)[^/\s:@]{16,}(?=@)",
     r"(\b(?i:authorization)['\"]?\s*[:=]\s*['\"]?(?i:basic|token|bearer)\s+)[^\s'\",;]+",
     r"(\b(?i:bearer)\s+)[A-Za-z0-9._~+/=-]{6,}",
     r"([?&](?i:access_token|token|api_?key|key|secret|password|sig|signature)=)[^&\s'\"]+",
@@ -43,7 +44,7 @@ SHAPES = (
     r"()\bATATT[\w=-]{10,}",
     r"()\b(?:AKIA|ASIA)[0-9A-Z]{16}\b",
     r"()\bAIza[\w-]{30,}",
-    r"()\beyJ[\w-]{8,}\.[\w-]{4,}\.[\w-]*",
+    r"()\beyJ[\w-]{8,500}+\.[\w-]{4,}\.[\w-]*",
 )
 _SHAPES = tuple(re.compile(shape) for shape in SHAPES)
 

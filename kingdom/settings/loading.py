@@ -78,7 +78,7 @@ def _layers(
     layers = Layers(model)
     for place in (directory, os.path.join(directory, "local")):
         path = os.path.join(place, f"{name}.yaml")
-        data = _read(path)
+        data = read_if_there(path)
         if data is not None:
             layers.add(read_document(data, path))
     for variable, file, key in VARIABLES:
@@ -87,7 +87,8 @@ def _layers(
     return layers
 
 
-def _read(path: str) -> bytes | None:
+def read_if_there(path: str) -> bytes | None:
+    """A configuration file, bounded; None if it is missing."""
     try:
         with open(path, "rb") as file:
             return file.read(MAX_BYTES + 1)

@@ -202,11 +202,21 @@ class Concurrency(Section):
     max_soldiers: Positive = Field(default=3, description="Soldiers at once, over all generals.")
 
 
+class Questions(Section):
+    default_after_seconds: Seconds = Field(
+        default=259_200.0,
+        description="A question with a default that nobody answers for so long takes the default.",
+    )
+
+
 class KingSettings(Section):
     """The king: routing, admission, schedules."""
 
     polling: KingPolling = Field(default_factory=KingPolling)
     concurrency: Concurrency = Field(default_factory=Concurrency, description="How much at once.")
+    questions: Questions = Field(
+        default_factory=Questions, description="What soldiers ask of people."
+    )
 
 
 class GithubScope(Section):

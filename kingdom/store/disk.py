@@ -68,6 +68,19 @@ def create(path: str, data: bytes, *, sync: bool = False) -> None:
         os.close(descriptor)
 
 
+def create_whole(path: str, data: bytes) -> None:
+    """The same for a file that others look at the moment it is there: they see all of it."""
+    directory, name = os.path.split(path)
+    temporary = os.path.join(directory, f".tmp-{os.getpid()}-{name}")
+    remove(temporary)
+    create(temporary, data)
+    try:
+        link_in(temporary, path)
+    except FileExistsError:
+        remove(temporary)
+        raise
+
+
 def overwrite(path: str, data: bytes) -> None:
     """Other content for a file that nobody reads yet; its blocks and its inode stay."""
     descriptor = os.open(path, os.O_WRONLY)
@@ -150,6 +163,11 @@ def make_directory(path: str) -> None:
     sync_directory(parent)
 
 
+def make_private_directory(path: str) -> None:
+    """One that is new and this user's alone; an existing one is an error."""
+    os.mkdir(path, 0o700)
+
+
 def sync_file(path: str) -> bool:
     """Whether it was there, and now is safe, whatever lies under its name."""
     try:
@@ -195,6 +213,24 @@ def replace(path: str, data: bytes, *, sync: bool = True) -> None:
         sync_directory(directory)
 
 
+def replace_by(source: str, target: str) -> None:
+    """The source under the target's name, instead of whatever had it."""
+    os.replace(source, target)
+
+
+def touch(path: str) -> None:
+    """Its time is now; made, empty, if missing."""
+    try:
+        os.utime(path)
+    except FileNotFoundError:
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT, MODE))
+
+
+def open_to_append(path: str) -> int:
+    """A descriptor for the output of a process: every write goes to the end, whoever writes."""
+    return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, MODE)
+
+
 def append_line(path: str, data: bytes) -> None:
     """One line, one write, at the end of whatever the name means now.
 
@@ -221,6 +257,11 @@ def open_file(path: str) -> int:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, MODE)
         sync_directory(os.path.dirname(path))
         return descriptor
+
+
+def open_to_read(path: str) -> int:
+    """A descriptor for one who reads here and there, and follows links."""
+    return os.open(path, os.O_RDONLY | os.O_NONBLOCK)
 
 
 def close_file(descriptor: int) -> None:
@@ -289,6 +330,18 @@ def head(path: str, size: int) -> bytes:
         os.close(descriptor)
 
 
+def tail(path: str, size: int) -> bytes:
+    """The last bytes of a file; none if it is missing."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        return b""
+    try:
+        return os.pread(descriptor, size, max(os.fstat(descriptor).st_size - size, 0))
+    finally:
+        os.close(descriptor)
+
+
 def names(directory: str) -> list[str]:
     try:
         return os.listdir(directory)
@@ -343,8 +396,15 @@ class Lock:
         fcntl.flock(self._descriptor, fcntl.LOCK_EX)
 
     def try_acquire(self) -> bool:
+        return self._try(fcntl.LOCK_EX)
+
+    def try_share(self) -> bool:
+        """Any number may share it at once; whether nobody has it alone."""
+        return self._try(fcntl.LOCK_SH)
+
+    def _try(self, kind: int) -> bool:
         try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(self._descriptor, kind | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
         return True

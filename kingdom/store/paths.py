@@ -58,6 +58,50 @@ class BaseDir:
         return self.path("logs", "system.log")
 
     @property
+    def tasks_log(self) -> str:
+        return self.path("logs", "tasks.log")
+
+    @property
+    def resources_file(self) -> str:
+        return self.path("state", "resources.json")
+
+    @property
+    def control(self) -> str:
+        """What people asked to be cancelled or frozen: files whose presence is the state."""
+        return self.path("state", "control")
+
+    @property
+    def soldiers(self) -> str:
+        """One spec, claim and exit file per attempt under way."""
+        return self.path("state", "soldiers")
+
+    @property
+    def results(self) -> str:
+        """Final results, and beside them what belongs to a task while it is worked on."""
+        return self.path("state", "results")
+
+    @property
+    def prompts(self) -> str:
+        return self.path("state", "prompts")
+
+    @property
+    def sessions_file(self) -> str:
+        """All living soldiers, of all generals."""
+        return self.path("state", "sessions.json")
+
+    @property
+    def session_logs(self) -> str:
+        return self.path("logs", "sessions")
+
+    @property
+    def workspace(self) -> str:
+        return self.path("workspace")
+
+    @property
+    def memory(self) -> str:
+        return self.path("memory")
+
+    @property
     def bus(self) -> str:
         """What the bus keeps to survive a crash: journals, locks, and its attic."""
         return self.path("state", "bus")

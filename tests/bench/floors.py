@@ -120,12 +120,13 @@ class BareSqlite(Store):
 class BareInotify:
     """One directory, one kind of event, one blocking read."""
 
-    _MOVED_TO = 0x80
+    _CREATE, _MOVED_TO = 0x100, 0x80
 
-    def __init__(self, directory: str) -> None:
+    def __init__(self, directory: str, *, created: bool = False) -> None:
         libc = ctypes.CDLL(None, use_errno=True)
         self._descriptor = libc.inotify_init1(os.O_CLOEXEC)
-        watch = libc.inotify_add_watch(self._descriptor, os.fsencode(directory), self._MOVED_TO)
+        wanted = self._CREATE | self._MOVED_TO if created else self._MOVED_TO
+        watch = libc.inotify_add_watch(self._descriptor, os.fsencode(directory), wanted)
         if watch < 0:
             code = ctypes.get_errno()
             raise OSError(code, os.strerror(code), directory)

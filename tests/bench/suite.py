@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from time import perf_counter
 
 from tests.bench.backlog import claiming
+from tests.bench.dispatching import dispatching, reacting
 from tests.bench.figures import Figure
+from tests.bench.idling import idling
 from tests.bench.kills import killing
 from tests.bench.parcels import parcel_size
 from tests.bench.place import IN_MEMORY, file_system_of, section, work_directory
@@ -35,10 +37,12 @@ class Extent:
     starts: int
     pending: int
     kills: int
+    dispatches: int
+    idle_seconds: float
 
 
-WHOLE = Extent(rounds=11, starts=21, pending=100_000, kills=50)
-QUICK = Extent(rounds=3, starts=5, pending=5_000, kills=5)
+WHOLE = Extent(rounds=11, starts=21, pending=100_000, kills=50, dispatches=3, idle_seconds=60)
+QUICK = Extent(rounds=3, starts=5, pending=5_000, kills=5, dispatches=1, idle_seconds=10)
 
 Measured = tuple[list[Figure], list[Rate]]
 
@@ -82,6 +86,9 @@ def _measure(directory: str, extent: Extent) -> Measured:
         "wake-up": lambda place: waking(place, 2 * extent.rounds),
         "start": lambda place: starting(place, extent.starts),
         "backlog": lambda place: claiming(place, 2 * extent.rounds, extent.pending),
+        "reaction": lambda place: reacting(place, extent.rounds),
+        "dispatch": lambda place: dispatching(place, extent.dispatches),
+        "idle": lambda place: idling(place, extent.idle_seconds),
     }
     for name, measurement in measurements.items():
         _say(f"measuring: {name}")

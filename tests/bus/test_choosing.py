@@ -140,3 +140,9 @@ def test_looking_passes_over_what_cannot_be_read(bus: FileBus, base: BaseDir) ->
         file.write("{")
     assert [one.id for one in bus.waiting("tasks")] == ["task-20260207-001"]
     assert bus.look("tasks", "task-20260207-002") is None
+
+
+def test_a_general_waits_only_for_its_own(base: BaseDir) -> None:
+    with closing(FileBus(base, general="gen-test")) as bus:
+        bus.publish("tasks", task(1), task(2, target_general="gen-test"))
+        assert [one.id for one in bus.waiting("tasks")] == ["task-20260207-002"]

@@ -102,7 +102,7 @@ class FileBus:
         self._view = View(self._places, intake, self._clock, self._ledger.locked, general)
         self._claims = Claims(self._places, intake, self._ledger, self._view, self._clock)
         self._pruning = Pruning(self._places, intake, self._ledger)
-        self._looking = Looking(self._places, intake)
+        self._looking = Looking(self._places, intake, general)
         self._sequences: dict[str, IdSequence] = {}
         self._guard = _Guard()
         self._closed = False

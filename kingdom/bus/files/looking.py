@@ -20,9 +20,10 @@ _TRIES = 3  # it may move on while we look
 
 
 class Looking:
-    def __init__(self, places: Places, intake: Intake) -> None:
+    def __init__(self, places: Places, intake: Intake, general: str | None) -> None:
         self._places = places
         self._intake = intake
+        self._general = general
 
     def look(self, stream: str, id_: str) -> tuple[str, Record] | None:
         for _ in range(_TRIES):
@@ -33,8 +34,14 @@ class Looking:
         return None
 
     def waiting(self, stream: str) -> list[Record]:
+        """A general sees its own tasks only."""
         found = {record.id: record for record in self._unended(stream)}
-        return list(found.values())
+        wanted = (None, self._general) if self._general else None
+        return [
+            record
+            for record in found.values()
+            if wanted is None or getattr(record, "target_general", None) in wanted
+        ]
 
     def _unended(self, stream: str) -> Iterator[Record]:
         for state in active_states(stream):

@@ -1,0 +1,42 @@
+"""What `freeze`, `thaw`, `cancel` and `retry` have in common: a command to the king."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import Any
+
+from kingdom.cli.call import Call
+from kingdom.cli.failure import say
+from kingdom.cli.output import harmless
+from kingdom.errors import EXIT_DONE, EXIT_FAILED
+from kingdom.store.paths import BaseDir
+
+
+def command(call: Call, base: BaseDir, payload: dict[str, Any]) -> int:
+    """Sends it, and says what became of it."""
+    from kingdom.bus.opening import open_bus
+    from kingdom.ops.commanding import command as give
+    from kingdom.settings.loading import load_settings
+    from kingdom.store.formats import write_format
+
+    settings = load_settings(base.config, call.environment)
+    write_format(base)
+    with closing(open_bus(base, settings)) as bus:
+        answer = give(bus, base, payload)
+    if answer.refused:
+        say(answer.said)
+        return EXIT_FAILED
+    if answer.said:
+        print(harmless(answer.said))
+        return EXIT_DONE
+    if not answer.king_runs:
+        say(f"{answer.event_id} waits for the king, who does not run. Start: kingdom start")
+        return EXIT_DONE
+    say(f"The king has not come to it yet. See: kingdom why {answer.event_id}")
+    return EXIT_FAILED
+
+
+def task_meant(base: BaseDir, typed: str) -> str:
+    from kingdom.ops.whereabouts import task_of
+
+    return task_of(base, typed)

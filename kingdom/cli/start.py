@@ -1,0 +1,88 @@
+"""`kingdom start`: the suite, in the background or here."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from kingdom.cli.call import Call
+from kingdom.cli.failure import say
+from kingdom.cli.output import harmless
+from kingdom.cli.parser import ROLES, Parser
+from kingdom.errors import EXIT_DONE, EXIT_FAILED
+from kingdom.store.paths import BaseDir
+
+if TYPE_CHECKING:
+    from kingdom.ops.suite import Suite
+
+LINES = 8  # of the log, for a role that did not start
+
+
+def parser() -> Parser:
+    made = Parser(
+        "start",
+        "Starts all roles and keeps them running: one that dies is started again. Comes back when "
+        "every role is up; what went wrong otherwise is said here.",
+        "kingdom start",
+        "kingdom start --foreground          # logs on this terminal, Ctrl-C ends it",
+        "kingdom start --roles king,gen-pr   # only these, for example on a second machine",
+    )
+    made.takes("--foreground", action="store_true", help="stay here, as systemd wants it")
+    made.takes(
+        "--roles", offers=ROLES, metavar="A,B", help="only these roles; general means all generals"
+    )
+    return made
+
+
+def run(call: Call) -> int:
+    options = parser().read(call)
+    only = [name.strip() for name in (options.roles or "").split(",") if name.strip()]
+    return start(call, call.base(), only, foreground=options.foreground)
+
+
+def start(call: Call, base: BaseDir, only: list[str], *, foreground: bool = False) -> int:
+    from kingdom.ops.starting import refuse_second, run_here
+    from kingdom.ops.starting import start as start_in_background
+
+    refuse_second(base)
+    suite = suite_of(call, base, only)
+    if foreground:
+        return run_here(base, suite, dict(call.environment))
+    started = start_in_background(base, suite, dict(call.environment))
+    if started.up:
+        print(f"Running (pid {started.pid}): {', '.join(started.up)}.")
+    for name in started.silent:
+        say(f"{name} has not shown life yet. See: kingdom logs {name}")
+    for name, problem in started.failed.items():
+        _explain(base, name, problem)
+    _say_what_is_missing(call, suite)
+    return EXIT_FAILED if started.failed or started.silent else EXIT_DONE
+
+
+def suite_of(call: Call, base: BaseDir, only: list[str]) -> Suite:
+    """What is to run; from here on the base directory has files of this version."""
+    from kingdom.clock import SystemClock
+    from kingdom.ops.suite import Suite
+    from kingdom.runtime.config import LiveConfig
+    from kingdom.store.formats import write_format
+
+    suite = Suite(LiveConfig(base, dict(call.environment), SystemClock()), only)
+    write_format(base)
+    return suite
+
+
+def _explain(base: BaseDir, name: str, problem: str) -> None:
+    from kingdom.ops.logs import of_start
+
+    say(f"{name} did not start: {problem}. It is tried again; see: kingdom status")
+    for line in of_start(base, name, LINES):
+        print(harmless(f"    {line}"), file=sys.stderr)
+
+
+def _say_what_is_missing(call: Call, suite: Suite) -> None:
+    """Without an engine events wait: better said now than wondered about later."""
+    from kingdom.engines.choice import availability
+
+    engine = availability(suite.config.current.settings, call.environment)
+    if not engine.available:
+        say(f"Events will wait: {engine.reason} {engine.remedy}".strip())

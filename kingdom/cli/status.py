@@ -1,0 +1,130 @@
+"""`kingdom status`: what runs, what waits, and what needs a person."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from kingdom.cli.call import Call
+from kingdom.cli.output import age, count, harmless, print_json, print_table
+from kingdom.cli.parser import Parser
+from kingdom.errors import EXIT_DONE
+
+HEADINGS = ("ROLE", "STATE", "PID", "UP", "HEARTBEAT", "RESTARTS", "NOTE")
+IN_ORDER = "exit code 0"
+
+
+def parser() -> Parser:
+    made = Parser(
+        "status",
+        "Shows what runs, the engine, what waits in the queues, soldiers at work, questions that "
+        "wait for an answer, and what is wrong. It changes nothing.",
+        "kingdom status",
+        "kingdom status --json | jq '.roles[] | select(.state != \"up\")'",
+    )
+    made.takes("--json", action="store_true", help="for programs")
+    return made
+
+
+def run(call: Call) -> int:
+    options = parser().read(call)
+    base = call.base()
+    from kingdom.ops.status import status
+
+    found = status(base, call.environment)
+    if options.json:
+        print_json(found)
+    else:
+        _print(found)
+    return EXIT_DONE
+
+
+def _print(found: dict[str, Any]) -> None:
+    print(harmless(_headline(found)))
+    if found["roles"]:
+        print_table(HEADINGS, [_row(role) for role in found["roles"]])
+    print()
+    for line in _lines(found):
+        print(harmless(line))
+
+
+def _headline(found: dict[str, Any]) -> str:
+    warden, where = found["warden"], found["base_dir"]
+    if warden:
+        return f"{where}: running (warden pid {warden['pid']}, up {_age(warden['up_seconds'])})"
+    if found["roles"]:
+        return f"{where}: roles run without a warden"
+    return f"{where}: not running. Start it with: kingdom start"
+
+
+def _row(role: dict[str, Any]) -> tuple[str, ...]:
+    return (
+        role["name"],
+        role["state"],
+        str(role["pid"] or ""),
+        _age(role["up_seconds"]),
+        _age(role["heartbeat_age_seconds"]),
+        str(role["restarts"]),
+        _note(role),
+    )
+
+
+def _note(role: dict[str, Any]) -> str:
+    if role["crash_loop"]:
+        return f"dies again and again ({role['last_end']}): kingdom logs {role['name']}"
+    if role["state"] == "hung":
+        return f"shows no life: kingdom restart {role['name']}"
+    if role["last_end"] in (None, IN_ORDER):
+        return ""
+    return f"its last life ended with {role['last_end']}"
+
+
+def _age(seconds: float | None) -> str:
+    return "" if seconds is None else age(seconds)
+
+
+def _lines(found: dict[str, Any]) -> Iterator[str]:
+    if found["config_problem"]:
+        kept = " Until then the last good one is in force." if found["roles"] else ""
+        yield f"config     {found['config_problem']}{kept}"
+    if found["engine"]:
+        yield f"engine     {_engine(found['engine'])}"
+    if found["frozen"]["all"]:
+        yield "frozen     everything; go on with: kingdom thaw"
+    if found["frozen"]["tasks"]:
+        yield f"frozen     {', '.join(found['frozen']['tasks'])}; go on with: kingdom thaw TASK"
+    yield f"queues     {_queues(found['queues'])}"
+    yield from _soldiers(found["soldiers"])
+    yield from _questions(found["questions"])
+
+
+def _engine(engine: dict[str, Any]) -> str:
+    if engine["available"]:
+        return f"{engine['name']}, available"
+    until = f" until {engine['until']}" if engine["until"] else ""
+    return f"{engine['name']}, not available{until}: {engine['reason']} {engine['remedy'] or ''}"
+
+
+def _queues(queues: dict[str, dict[str, int]]) -> str:
+    parts = [
+        f"{count(number, stream.removesuffix('s'))} {state.replace('_', ' ')}"
+        for stream, of_state in queues.items()
+        for state, number in of_state.items()
+    ]
+    return ", ".join(parts) or "empty"
+
+
+def _soldiers(soldiers: list[dict[str, Any]]) -> Iterator[str]:
+    if not soldiers:
+        yield "soldiers   none at work"
+    for one in soldiers:
+        state = f" ({one['state']})" if one.get("state") not in (None, "running") else ""
+        yield f"soldier    {one.get('id')} for {one.get('task_id')}, {one.get('general')}{state}"
+
+
+def _questions(questions: list[dict[str, Any]]) -> Iterator[str]:
+    if not questions:
+        yield "questions  none open"
+    for one in questions:
+        yield f"question   {one['task_id']}: {one.get('question')}"
+        yield f'           kingdom answer {one["task_id"]} "..."'

@@ -1,0 +1,175 @@
+"""tmux: the sessions that soldiers run in, on a server of this kingdom's own.
+
+Every call gets a clean environment, because the first one starts the server, and what that one was
+given all sessions would inherit. The server ends with its last session.
+
+A tmux that hangs hangs whoever asks it: roles ask through `TmuxThread`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import queue
+import shutil
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import libtmux
+from libtmux.common import tmux_cmd
+from libtmux.exc import LibTmuxException
+
+from kingdom.errors import TryLater
+from kingdom.store.paths import BaseDir
+
+TMUX = "tmux"
+_ENV = "/usr/bin/env"
+_PASSED = ("PATH", "HOME", "LANG", "TERM", "USER", "SHELL")
+# A server that is just ending refuses new sessions.
+_ATTEMPTS, _PAUSE = 5, 0.1
+_NO_SERVER = ("no server running", "error connecting", "server exited", "lost server")
+
+
+class TmuxFailed(TryLater):
+    """tmux is missing, or would not do what it was asked."""
+
+    code = "tmux_failed"
+
+
+def socket_name(base: BaseDir) -> str:
+    """Kingdoms on one host do not meet: the name comes from the base directory."""
+    place = os.path.realpath(base.root)
+    return f"kingdom-{hashlib.sha256(os.fsencode(place)).hexdigest()[:12]}"
+
+
+class _Server(libtmux.Server):
+    """libtmux's own, with every command in a clean environment."""
+
+    def __init__(self, base: BaseDir, environment: Mapping[str, str]) -> None:
+        super().__init__(socket_name=socket_name(base), config_file=os.devnull)
+        kept = {name: environment[name] for name in _PASSED if environment.get(name)}
+        kept.setdefault("TERM", "screen")
+        self._environment = [f"{name}={value}" for name, value in kept.items()]
+        self._path = environment.get("PATH", os.defpath)
+
+    def argv(self, *words: str) -> list[str]:
+        program = shutil.which(TMUX, path=self._path)
+        if program is None:
+            raise TmuxFailed(
+                "tmux is not installed.", remedy="Install it with: apt-get install tmux."
+            )
+        given = [f"-L{self.socket_name}", f"-f{self.config_file}"]
+        return [_ENV, "-i", *self._environment, program, *given, *words]
+
+    def cmd(self, cmd: str, *args: Any, target: str | int | None = None) -> tmux_cmd:
+        words = ["-t", str(target), *args] if target is not None else list(args)
+        program, *rest = self.argv(cmd, *map(str, words))
+        return tmux_cmd(*rest, tmux_bin=program)
+
+
+class Tmux:
+    """The sessions of one kingdom. Every method waits for tmux."""
+
+    def __init__(self, base: BaseDir, environment: Mapping[str, str]) -> None:
+        self._server = _Server(base, environment)
+
+    def start(self, name: str, argv: Sequence[str], directory: str) -> None:
+        """A new session that runs this program, and nothing else."""
+        words = ("-d", "-E", "-s", name, "-c", directory, "-x", "200", "-y", "50", *argv)
+        for left in reversed(range(_ATTEMPTS)):
+            said = self._server.cmd("new-session", *words)
+            if said.returncode == 0:
+                return
+            if not left or not _is_gone(said.stderr):
+                raise TmuxFailed(
+                    f"tmux would not start {name}: {' '.join(said.stderr) or 'it says nothing'}.",
+                    remedy="See whether tmux itself works here: tmux new-session.",
+                )
+            time.sleep(_PAUSE)
+
+    def sessions(self) -> set[str]:
+        said = self._server.cmd("list-sessions", "-F", "#{session_name}")
+        if said.returncode != 0 and not _is_gone(said.stderr):
+            raise TmuxFailed(f"tmux does not list its sessions: {' '.join(said.stderr)}.")
+        return set(said.stdout) if said.returncode == 0 else set()
+
+    def end(self, name: str) -> None:
+        """No error if there is no such session."""
+        self._server.cmd("kill-session", target=f"={name}")
+
+    def end_server(self) -> None:
+        """With all its sessions; their programs are told by a hang-up."""
+        self._server.cmd("kill-server")
+
+    def attach_argv(self, name: str) -> list[str]:
+        """What shows this session on the terminal of the process that becomes it."""
+        return self._server.argv("attach-session", "-t", f"={name}")
+
+
+def _is_gone(said: Sequence[str]) -> bool:
+    return any(sentence in line for line in said for sentence in _NO_SERVER)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What became of a request: its key, and why it failed, if it did."""
+
+    key: str
+    value: Any = None
+    failure: TmuxFailed | None = None
+
+
+class TmuxThread:
+    """Asks tmux from a thread of its own, so that whoever wants something of it never waits."""
+
+    def __init__(self, tmux: Tmux) -> None:
+        self._tmux = tmux
+        self._requests: queue.SimpleQueue[tuple[str, Callable[[Tmux], Any]] | None] = (
+            queue.SimpleQueue()
+        )
+        self._answers: queue.SimpleQueue[Answer] = queue.SimpleQueue()
+        self._read, self._write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._thread: threading.Thread | None = None
+
+    def fileno(self) -> int:
+        """Can be read when there are answers."""
+        return self._read
+
+    def ask(self, key: str, act: Callable[[Tmux], Any]) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._serve, name="tmux", daemon=True)
+            self._thread.start()
+        self._requests.put((key, act))
+
+    def answers(self) -> list[Answer]:
+        with suppress(BlockingIOError):
+            os.read(self._read, 65536)
+        found = []
+        with suppress(queue.Empty):
+            while True:
+                found.append(self._answers.get_nowait())
+        return found
+
+    def close(self) -> None:
+        """What is under way goes on; what waits is forgotten."""
+        self._requests.put(None)
+
+    def _serve(self) -> None:
+        while (request := self._requests.get()) is not None:
+            key, act = request
+            self._answers.put(_answer(key, act, self._tmux))
+            with suppress(BlockingIOError):
+                os.write(self._write, b".")
+
+
+def _answer(key: str, act: Callable[[Tmux], Any], tmux: Tmux) -> Answer:
+    try:
+        return Answer(key, act(tmux))
+    except TmuxFailed as failure:
+        return Answer(key, failure=failure)
+    except (LibTmuxException, OSError) as error:
+        return Answer(key, failure=TmuxFailed(f"tmux could not be asked: {error}."))

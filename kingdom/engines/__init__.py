@@ -1,0 +1,1 @@
+"""How a soldier is started and read: one module per engine, behind `port.Engine`."""

@@ -1,0 +1,91 @@
+"""What a general asks of an engine, whichever it is.
+
+An engine never runs anything itself. It says how its program is to be started (`plan`), what the
+program is doing (`progress`), and how a run is to be judged once it ended (`judge`). All three are
+functions of files, so that a general that was restarted can ask again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Protocol
+
+from kingdom.models.task import Task
+
+
+@dataclass(frozen=True)
+class Availability:
+    """Whether new work can be given to an engine; if not, why, what helps, and until when."""
+
+    available: bool
+    reason: str = ""
+    remedy: str = ""
+    until: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Order:
+    """One attempt at a task, as the general gives it. Paths are absolute."""
+
+    task: Task
+    soldier_id: str
+    attempt: int
+    prompt_path: str
+    workspace: str
+    result_path: str
+    heartbeat_path: str
+    timeout_seconds: float
+    environment: Mapping[str, str]  # allow-listed already; all that the program will see
+    session_id: str | None = None  # of the attempt or task that is to be continued
+    tools: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How the program is started: standard input is the prompt, output goes to the logs."""
+
+    argv: tuple[str, ...]
+    environment: Mapping[str, str] = field(default_factory=dict)  # added to the order's
+    files: Mapping[str, str] = field(default_factory=dict)  # path: content, written beforehand
+    session_id: str | None = None  # known before the program starts
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What an attempt left behind."""
+
+    order_task_id: str
+    exit_code: int | None  # None when it was ended by a signal, or nobody knows
+    signal: int | None
+    stdout_path: str
+    stderr_path: str
+    has_result: bool
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the engine itself knows of the run, apart from the soldier's result.
+
+    `failure` is a code of `kingdom.failures`; None means: believe the result, if there is one.
+    """
+
+    failure: str | None = None
+    error: str = ""
+    unavailable_until: datetime | None = None
+    session_id: str | None = None
+    metrics: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Engine(Protocol):
+    name: str
+
+    def availability(self) -> Availability: ...
+
+    def plan(self, order: Order) -> Plan: ...
+
+    def progress(self, stdout_path: str) -> str:
+        """What it is doing now, in a few words; empty if that cannot be told."""
+
+    def judge(self, evidence: Evidence) -> Verdict: ...

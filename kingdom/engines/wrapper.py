@@ -1,0 +1,256 @@
+"""Runs one attempt: starts the program, watches the clock, ends its whole tree, says how it ended.
+
+Reads `state/soldiers/{soldier}.json`, the spec that its general wrote. Makes `.claim` beside it
+before anything is started (a general that gave the attempt up has made it already, and then
+nothing is), and `.exit` at the end. Output goes to `logs/sessions/`, and to the terminal for
+whoever attaches.
+
+It needs no general: killed daemons, a stopped kingdom and a hung program are all survived, because
+the wall clock is looked at here as well. A wrapper that is killed leaves a `.claim` and no `.exit`,
+and its program dies with it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import signal
+import time
+
+from kingdom.engines import tree
+from kingdom.store import disk
+
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
+_ASKS = {signal.SIGTERM: "asked", signal.SIGINT: "asked", signal.SIGHUP: "hangup"}
+_SIGNALS = {signal.SIGCHLD, *_ASKS}
+_LARGEST_SPEC = 16 * 1024 * 1024
+_LARGEST_RESULT = 1024 * 1024
+_TICK = 0.5  # seconds between two looks at the clock and at the output
+_QUICK_TICK = 0.02
+_GRACE = 5.0  # seconds a tree has between TERM and KILL
+_UNKILLABLE = 30.0  # seconds after which a process that survives KILL (a dead disk) is left alone
+_CANNOT_START = 127
+
+Spec = dict[str, object]
+
+
+def main(spec_path: str) -> int:
+    stem = spec_path.removesuffix(".json")
+    # From here on they wait in line; a hang-up must not end us before the tree is ended.
+    signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    spec = read_spec(spec_path)
+    if spec is None or not _claim(stem):
+        return 0
+    if not disk.exists(spec_path):  # given up, and tidied away between our two looks
+        disk.remove(f"{stem}.claim")
+        return 0
+    wrapper = Wrapper(spec_path, spec)
+    report = wrapper.run()
+    disk.replace(f"{stem}.exit", json.dumps(report).encode() + b"\n", sync=False)
+    return 0
+
+
+def read_spec(path: str) -> Spec | None:
+    try:
+        data, _ = disk.read(path, _LARGEST_SPEC)
+        spec: Spec = json.loads(data)
+    except (OSError, ValueError):
+        return None
+    return spec
+
+
+def _claim(stem: str) -> bool:
+    """Whether the attempt is ours to run."""
+    me = os.getpid()
+    try:
+        disk.create_whole(f"{stem}.claim", f"run {me} {tree.started(me)}\n".encode())
+    except FileExistsError:
+        return False
+    return True
+
+
+class Wrapper:
+    def __init__(self, spec_path: str, spec: Spec) -> None:
+        self._spec_path = spec_path
+        self._spec = spec
+        self._soldier = str(spec["soldier_id"])
+        self._asked = ""
+        self._reason = "ended"
+        self._echo: _Echo | None = None
+        self._libc = ctypes.CDLL(None, use_errno=True)
+        self._libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+    def run(self) -> dict[str, object]:
+        out, err = str(self._spec["stdout"]), str(self._spec["stderr"])
+        self._output = disk.create_and_open(out, disk.MODE)
+        self._errors = disk.create_and_open(err, disk.MODE)
+        self._echo = _Echo(f"{self._soldier}: {self._spec['task_id']}", out, err)
+        status = self._await(self._start(_words(self._spec["argv"])), lingers=True)
+        self._end_tree()
+        checks = self._verify() if self._wants_checks() else []
+        code = os.waitstatus_to_exitcode(status)
+        return {
+            "code": code if code >= 0 else None,
+            "signal": -code if code < 0 else None,
+            "reason": self._reason,
+            "ended_at": time.time(),
+            "verify": checks,
+        }
+
+    def _start(self, argv: list[str]) -> int:
+        with open(str(self._spec["stdin"]), "rb") as prompt:
+            pid = os.fork()
+            if pid == 0:
+                self._become(argv, prompt.fileno())
+        return pid
+
+    def _become(self, argv: list[str], prompt: int) -> None:
+        """In the child. A session of its own: no terminal, so it cannot wait for someone there."""
+        try:
+            os.setsid()
+            self._libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+            for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, programs do not
+                signal.signal(number, signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_SETMASK, ())
+            for ours, theirs in ((prompt, 0), (self._output, 1), (self._errors, 2)):
+                os.dup2(ours, theirs)
+            os.chdir(str(self._spec["cwd"]))
+            environment = self._spec["environment"]
+            assert isinstance(environment, dict)
+            os.execvpe(argv[0], argv, environment)
+        except OSError as error:
+            os.write(2, f"{argv[0]}: {error.strerror}\n".encode())
+        finally:
+            os._exit(_CANNOT_START)
+
+    # Waiting
+
+    def _await(self, pid: int, *, lingers: bool) -> int:
+        """The program's wait status, once it has ended by itself or had to."""
+        while True:
+            status = _reap(pid)
+            if status is not None:
+                return status
+            reason = self._asked or self._overdue() or (lingers and self._lingers()) or ""
+            if reason:
+                self._reason = reason
+                return self._end_tree(pid)
+            self._pause(_TICK)
+
+    def _pause(self, seconds: float) -> None:
+        if self._echo is not None:
+            self._echo.go_on()
+        info = signal.sigtimedwait(_SIGNALS, seconds)
+        if info is not None and info.si_signo in _ASKS:
+            self._asked = _ASKS[signal.Signals(info.si_signo)]
+
+    def _overdue(self) -> str:
+        """The spec is read again only then: a thaw moves its deadline, a freeze holds it."""
+        if time.time() < _number(self._spec["deadline"]):
+            return ""
+        self._spec = read_spec(self._spec_path) or self._spec
+        if self._spec.get("frozen_at") is not None:
+            return ""
+        return "deadline" if time.time() >= _number(self._spec["deadline"]) else ""
+
+    def _lingers(self) -> str:
+        """A program that reported some time ago, and does not end."""
+        facts = disk.facts_of(str(self._spec["result_path"]))
+        if facts is None or time.time() - facts.st_mtime < _number(self._spec["linger_seconds"]):
+            return ""
+        self._spec = read_spec(self._spec_path) or self._spec
+        return "" if self._spec.get("frozen_at") is not None else "lingered"
+
+    # Ending
+
+    def _end_tree(self, pid: int = 0) -> int:
+        """Everything below us: asked, then killed. The wait status of `pid`."""
+        status, began, number = None, time.monotonic(), signal.SIGTERM
+        told: set[int] = set()
+        while True:
+            ended = _reap(pid) if status is None else _reap(0)
+            status = ended if status is None else status
+            living = tree.members(os.getpid(), self._soldier)
+            elapsed = time.monotonic() - began
+            if not living or elapsed > _UNKILLABLE:
+                return status or 0
+            if elapsed > _GRACE and number == signal.SIGTERM:
+                number, told = signal.SIGKILL, set()
+            # One that is stopped hears nothing else before it goes on.
+            tree.send(living.keys() - told, number, signal.SIGCONT)
+            told |= living.keys()
+            self._pause(_QUICK_TICK)
+
+    # Checks of a success
+
+    def _wants_checks(self) -> bool:
+        return bool(self._spec["verify"]) and self._reason in ("ended", "lingered") and self._won()
+
+    def _won(self) -> bool:
+        try:
+            data, _ = disk.read(str(self._spec["result_path"]), _LARGEST_RESULT)
+            result = json.loads(data)
+        except (OSError, ValueError):
+            return False
+        return isinstance(result, dict) and result.get("status") == "success"
+
+    def _verify(self) -> list[dict[str, object]]:
+        """In order; the first that fails is the last."""
+        done: list[dict[str, object]] = []
+        self._output = self._errors
+        for command in _words(self._spec["verify"]):
+            os.write(self._errors, f"verify: {command}\n".encode())
+            status = self._await(self._start(["/bin/sh", "-c", command]), lingers=False)
+            self._end_tree()
+            code = os.waitstatus_to_exitcode(status)
+            done.append({"command": command, "code": code})
+            if code != 0 or self._reason not in ("ended", "lingered"):
+                break
+        return done
+
+
+class _Echo:
+    """Shows on the terminal what the program writes to its files."""
+
+    def __init__(self, title: str, *paths: str) -> None:
+        self._files = [os.fdopen(disk.open_to_read(path), "rb", buffering=0) for path in paths]
+        os.set_blocking(1, False)  # a terminal that takes nothing must not hold us up
+        self._show(f"{title}\n".encode())
+
+    def go_on(self) -> None:
+        for file in self._files:
+            data = file.read(65536)
+            if data:
+                self._show(data)
+
+    @staticmethod
+    def _show(data: bytes) -> None:
+        try:
+            os.write(1, data)
+        except OSError:
+            return
+
+
+def _reap(pid: int) -> int | None:
+    """Takes up whoever has ended; the status of `pid` if it is among them."""
+    found = None
+    while True:
+        try:
+            ended, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return found
+        if ended == 0:
+            return found
+        if ended == pid:
+            found = status
+
+
+def _words(value: object) -> list[str]:
+    assert isinstance(value, list)
+    return [str(word) for word in value]
+
+
+def _number(value: object) -> float:
+    assert isinstance(value, int | float)
+    return float(value)

@@ -1,0 +1,1 @@
+"""The envoy: speaks with people, and turns their answers into events."""

@@ -1,0 +1,40 @@
+"""From what a person said to the event that tells the king."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from kingdom.envoy.questions import Question
+from kingdom.models.event import Event
+from kingdom.models.fields import Trust
+from kingdom.runtime.config import ANSWER
+
+BY_DEFAULT = "default"
+TRUST: Trust = "member"  # an answer counts only from someone who may give it
+
+
+def id_prefix(task_id: str) -> str:
+    return f"evt-slack-response-{task_id}-"
+
+
+def answer_event(
+    task_id: str,
+    question: Question,
+    text: str,
+    *,
+    answered_by: str,
+    source: str,
+    at: datetime,
+    now: datetime,
+) -> Event:
+    """The same answer is the same event: its id has the task and the second it was given."""
+    return Event(
+        id=f"{id_prefix(task_id)}{int(at.timestamp())}",
+        type=ANSWER,
+        source=source,
+        payload={"task_id": task_id, "text": text, "answered_by": answered_by},
+        priority="high",  # someone waits, or has waited
+        created_at=now,
+        trust=TRUST,
+        trace_id=question.trace_id,
+    )

@@ -1,0 +1,317 @@
+"""The envoy: shows people what the kingdom says, and brings their answers.
+
+Reads `queue/messages/pending/`. Writes `queue/messages/{sent,dead}/`, what its transport writes
+(`logs/console.log`), and answers in `queue/events/pending/`. Keeps `state/envoy/`: the thread of
+each task, and the questions that await an answer.
+
+A crash leaves at most one handful of messages that were shown and are not in `sent/` yet. They
+come back as taken over, and the transport finds them where they were shown instead of showing them
+again.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, cast
+
+from kingdom.bus.port import Accept, Claim, Move, Problem
+from kingdom.envoy.answers import BY_DEFAULT, answer_event
+from kingdom.envoy.notebook import Notebook
+from kingdom.envoy.questions import Question, chosen, next_default, with_default_due
+from kingdom.envoy.rendering import Rendering
+from kingdom.envoy.threads import named, thread_of
+from kingdom.envoy.transport import Reply, Thread, Transport
+from kingdom.envoy.transports.console import Console
+from kingdom.errors import ConfigurationError, KingdomError, LeaseLost, NeverWorks, TryLater
+from kingdom.models.message import HumanInputRequest, MessageBase
+from kingdom.runtime.role import Setting
+from kingdom.runtime.secrets import Masker
+from kingdom.settings.loading import Settings
+from kingdom.topology import DEAD
+from kingdom.words import Words
+
+STREAM = "messages"
+SOURCE = "envoy"
+
+
+@dataclass
+class Parcel:
+    """A claimed message; `thread` is known once it has been shown."""
+
+    claim: Claim
+    thread: Thread | None = None
+    tried: bool = False
+
+    @property
+    def message(self) -> MessageBase:
+        return cast(MessageBase, self.claim.message)
+
+    @property
+    def perhaps_sent(self) -> bool:
+        """Whether someone may have shown it before, and not come to record it."""
+        delivery = self.claim.message.delivery
+        counted = delivery.attempt_count or delivery.crash_count
+        return bool(self.tried or self.claim.taken_over or counted)
+
+
+class Envoy:
+    streams = (STREAM,)
+
+    def __init__(self, setting: Setting, transport: Transport) -> None:
+        self.name = setting.name
+        self._setting = setting
+        self._bus = setting.bus
+        self._clock = setting.clock
+        self._log = setting.log
+        self._transport = transport
+        sync = setting.config.current.settings.system.durability == "full"
+        self._notebook = Notebook(setting.base, sync=sync)
+        self._in_hand: list[Parcel] = []
+
+    def start(self) -> None:
+        """Remember the threads and questions of a former life."""
+        self._notebook.load()
+        for path in self._notebook.made_anew:
+            self._log.info("state.made_anew", path=path)
+        for task_id in list(self._notebook.questions):
+            if self._is_answered(task_id):
+                self._notebook.revise(task_id, None)
+        self._notebook.save()
+
+    def step(self) -> float:
+        self._setting.config.refresh()
+        self._take_replies()
+        self._take_defaults()
+        handled = self._deliver()
+        return 0.0 if handled >= self._transport.at_once else self._seconds_of_rest()
+
+    def accepts(self) -> Mapping[str, Accept]:
+        return {}
+
+    def descriptors(self) -> Sequence[int]:
+        return self._transport.descriptors()
+
+    def stop(self) -> None:
+        self._transport.close()
+
+    def _seconds_of_rest(self) -> float:
+        interval: float = self._setting.config.current.settings.envoy.polling.interval_seconds
+        due = next_default(self._notebook.questions)
+        if due is None:
+            return interval
+        return max(min(interval, (due - self._clock.now()).total_seconds()), 0.0)
+
+    # From the kingdom to people
+
+    def _deliver(self) -> int:
+        """A handful of messages, each in its thread's order; answers how many there were.
+
+        What stays in hand because the disk refused is gone on with in the next step, and what was
+        shown is not shown again.
+        """
+        if not self._in_hand:
+            claims = self._bus.claim(STREAM, self.name, self._transport.at_once)
+            self._in_hand = [Parcel(claim) for claim in claims]
+        count = len(self._in_hand)
+        for parcel in list(self._in_hand):
+            if parcel.thread is None:
+                self._show(parcel)
+        if count:
+            self._transport.settle()
+            self._notebook.save()
+            self._record()
+        return count
+
+    def _show(self, parcel: Parcel) -> None:
+        message = parcel.message
+        thread = thread_of(message, self._notebook.mappings)
+        doubtful, parcel.tried = parcel.perhaps_sent, True
+        try:
+            parcel.thread = self._transport.send(message, thread, perhaps_sent=doubtful)
+        except TryLater as error:
+            self._give_back(parcel, lambda problem: self._bus.retry(parcel.claim, problem), error)
+        except NeverWorks as error:
+            self._give_back(parcel, lambda problem: self._buried(parcel.claim, problem), error)
+        else:
+            self._note(message, parcel.thread)
+
+    def _buried(self, claim: Claim, problem: Problem) -> str:
+        self._bus.bury(claim, problem)
+        return DEAD
+
+    def _give_back(
+        self, parcel: Parcel, back: Callable[[Problem], str], error: KingdomError
+    ) -> None:
+        """Another time, or never: then what it was to open or to close is noted all the same."""
+        message = parcel.message
+        try:
+            state = back(Problem(error.code, error.sentence))
+        except LeaseLost:
+            self._in_hand.remove(parcel)
+            return
+        self._in_hand.remove(parcel)
+        facts = _facts(message)
+        if state != DEAD:
+            self._log.warning("message.delayed", error=str(error), **facts)
+            return
+        self._note(message, thread_of(message, self._notebook.mappings))
+        self._notebook.save()
+        self._log.error("message.failed", error=str(error), **facts)
+        self._tell("message.failed", message, error=error.sentence)
+
+    def _note(self, message: MessageBase, thread: Thread | None) -> None:
+        answered = named(message, "answers")
+        question = self._notebook.questions.get(answered)
+        self._notebook.note(message, thread, self._clock.now())
+        if question and question.answered_at is None:
+            self._tell_of_answer(answered, question)
+        # An answer can overtake its question: `kingdom ask` shows one that waits to be sent.
+        asking = message.task_id if isinstance(message, HumanInputRequest) else None
+        if asking and self._is_answered(asking):
+            self._notebook.revise(asking, None)
+
+    def _record(self) -> None:
+        """What was shown is sent, at the cost of one commit."""
+        parcels = self._in_hand
+        try:
+            self._commit(parcels)
+        except LeaseLost:
+            for parcel in parcels:
+                self._record_alone(parcel)
+        else:
+            self._in_hand = []
+
+    def _record_alone(self, parcel: Parcel) -> None:
+        try:
+            self._commit([parcel])
+        except LeaseLost:
+            self._log.warning("message.lease_lost", **_facts(parcel.message))
+        self._in_hand = [one for one in self._in_hand if one is not parcel]
+
+    def _commit(self, parcels: Iterable[Parcel]) -> None:
+        sent = [(parcel, parcel.thread) for parcel in parcels if parcel.thread]
+        if not sent:
+            return
+        self._bus.commit(
+            Move(
+                parcel.claim,
+                "sent",
+                fields={"channel": thread.channel, "thread_ts": thread.thread_ts},
+            )
+            for parcel, thread in sent
+        )
+        for parcel, thread in sent:
+            self._log.info("message.sent", channel=thread.channel, **_facts(parcel.message))
+            self._tell("message.sent", parcel.message, channel=thread.channel)
+
+    # From people to the kingdom
+
+    def _take_replies(self) -> None:
+        for reply in self._transport.poll():
+            asked = self._notebook.questions.items()
+            found = [(task, one) for task, one in asked if one.thread == reply.thread]
+            for task_id, question in found:
+                self._take_reply(task_id, question, reply)
+
+    def _take_reply(self, task_id: str, question: Question, reply: Reply) -> None:
+        """The first counts. One that is no answer changes nothing: the question stays open."""
+        if question.answered_at is not None:
+            return
+        try:
+            text = chosen(question, reply.text)
+        except NeverWorks as fault:
+            self._log.info("reply.ignored", task_id=task_id, error=str(fault))
+            return
+        self._answer(task_id, question, text, reply.answered_by, reply.at)
+        self._tell_of_answer(task_id, question)
+
+    def _take_defaults(self) -> None:
+        now = self._clock.now()
+        for task_id, question in with_default_due(self._notebook.questions, now).items():
+            if self._is_answered(task_id):
+                self._notebook.revise(task_id, None)
+                self._notebook.save()
+            else:
+                at = question.expires_at or now
+                self._answer(task_id, question, question.default or "", BY_DEFAULT, at)
+
+    def _answer(
+        self, task_id: str, question: Question, text: str, answered_by: str, at: datetime
+    ) -> None:
+        """Published before it is noted: after a crash the same event is published again, which
+        the bus knows by its id."""
+        now = self._clock.now()
+        event = answer_event(
+            task_id, question, text, answered_by=answered_by, source=SOURCE, at=at, now=now
+        )
+        fresh = self._bus.publish("events", event)[0]
+        self._notebook.revise(task_id, question.revised(answered_at=now))
+        self._notebook.save()
+        self._log.info("question.answered", task_id=task_id, answered_by=answered_by, id=event.id)
+        if fresh:
+            data = {"event_id": event.id, "source": event.source, "event_type": event.type}
+            self._emit("event.detected", data, event.trace_id)
+
+    def _is_answered(self, task_id: str) -> bool:
+        """Whether the king has taken an answer already; its note about that may be on its way."""
+        found = self._bus.look("results", task_id)
+        return found is not None and getattr(found[1], "answered_by", None) is not None
+
+    # What others may know
+
+    def _tell(self, type_: str, message: MessageBase, **more: str) -> None:
+        data = {"msg_id": message.id, "task_id": message.task_id, **more}
+        self._emit(type_, data, message.trace_id)
+
+    def _tell_of_answer(self, task_id: str, question: Question) -> None:
+        data = {"task_id": task_id, "thread_ts": question.thread_ts}
+        self._emit("message.human_response", data, question.trace_id)
+
+    def _emit(self, type_: str, data: dict[str, Any], trace_id: str | None) -> None:
+        """A log that cannot be written is no reason to stop: what it tells of has happened."""
+        try:
+            self._setting.internal.emit(type_, data, trace_id)
+        except TryLater as error:
+            self._log.warning("internal_event.lost", type=type_, error=str(error))
+
+
+def _facts(message: MessageBase) -> dict[str, Any]:
+    """What every log line about a message carries."""
+    return {
+        "message_id": message.id,
+        "stream": STREAM,
+        "type": message.type,
+        "task_id": message.task_id,
+        "trace_id": message.trace_id,
+    }
+
+
+def make(setting: Setting) -> Envoy:
+    return Envoy(setting, _transport(setting))
+
+
+def _transport(setting: Setting) -> Transport:
+    settings = setting.config.current.settings
+    if settings.envoy.transport != "console":
+        raise ConfigurationError(
+            "envoy.transport is slack, and this version has the console only.",
+            remedy="Set it to console, or leave it out, in config/envoy.yaml.",
+        )
+    slack = settings.envoy.slack
+    masker = Masker(setting.environment, (slack.bot_token_env, slack.app_token_env))
+    return Console(
+        setting.base,
+        setting.clock,
+        lambda: _rendering(setting.config.current.settings),
+        channel=lambda: setting.config.current.settings.envoy.slack.default_channel,
+        masked=masker.text,
+        sync=settings.system.durability == "full",
+        terminal=sys.stderr if sys.stderr and sys.stderr.isatty() else None,
+    )
+
+
+def _rendering(settings: Settings) -> Rendering:
+    return Rendering(Words(settings.system.language), settings.system.zone)

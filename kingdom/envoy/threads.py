@@ -1,0 +1,66 @@
+"""One task, one thread: which thread a message belongs to, and what is remembered afterwards.
+
+A task that continues another (`context.inherits`) speaks in the thread of that one. The mapping
+goes when the task has said its last word (`context.final`) or its question was answered, since its
+successor has the thread then (`context.answers`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from kingdom.envoy.transport import Thread
+from kingdom.models.fields import Timestamp
+from kingdom.models.message import MessageBase
+from kingdom.models.part import Part
+
+
+class ThreadMapping(Part):
+    """An entry of `thread-mappings.json`: a task's thread."""
+
+    channel: str
+    thread_ts: str
+    created_at: Timestamp
+
+    @property
+    def thread(self) -> Thread:
+        return Thread(self.channel, self.thread_ts)
+
+
+Mappings = Mapping[str, ThreadMapping]
+
+
+def thread_of(message: MessageBase, mappings: Mappings) -> Thread | None:
+    """The thread this message belongs to; None if it begins one, or stands for itself."""
+    known = mappings.get(message.task_id or "") or mappings.get(named(message, "inherits"))
+    if known:
+        return known.thread
+    return Thread(message.channel, message.thread_ts) if message.thread_ts else None
+
+
+def after(
+    message: MessageBase, thread: Thread | None, mappings: Mappings, now: datetime
+) -> Mappings:
+    """The mappings once this message has been shown in this thread, or given up without one."""
+    left = {task: one for task, one in mappings.items() if task != named(message, "answers")}
+    task_id = message.task_id
+    if task_id is None:
+        return left
+    if is_final(message):
+        left.pop(task_id, None)
+    elif thread and task_id not in left:
+        left[task_id] = ThreadMapping(
+            channel=thread.channel, thread_ts=thread.thread_ts, created_at=now
+        )
+    return left
+
+
+def named(message: MessageBase, key: str) -> str:
+    """The task that the context names under this key; empty if it names none."""
+    value = message.context.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def is_final(message: MessageBase) -> bool:
+    return message.context.get("final") is True

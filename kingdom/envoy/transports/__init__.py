@@ -1,0 +1,1 @@
+"""Ways to reach people, each behind `kingdom.envoy.transport`."""

@@ -1,0 +1,1 @@
+"""A general: runs soldiers for its tasks, verifies their work, reports."""

@@ -1,0 +1,86 @@
+"""One task in a general's hands: its claim, its soldier, and how far that is."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+
+from kingdom.bus.port import Claim
+from kingdom.clock import isoformat
+from kingdom.general.registry import Entry
+from kingdom.general.spec import Runner, Spec
+from kingdom.models.task import Task
+
+
+class Stage(StrEnum):
+    """What `state/sessions.json` shows."""
+
+    WAITING = "waiting"  # claimed, and no soldier yet: it is frozen, or about to be begun
+    STARTING = "starting"
+    RUNNING = "running"
+    FROZEN = "frozen"
+    ENDING = "ending"
+
+
+@dataclass
+class Attempt:
+    """Moments are of the monotonic clock."""
+
+    claim: Claim
+    renew_at: float
+    condemned: str = ""  # a failure decided already
+    stage: Stage = Stage.WAITING
+    spec: Spec | None = None
+    runner: Runner | None = None
+    descriptor: int = -1  # becomes readable when the wrapper ends
+    begun_at: float | None = None  # when tmux was asked to start it
+    asked_tmux_at: float = 0.0
+    asked_to_end_at: float | None = None
+    refusal: str = ""  # why tmux did not start it, or has it no more
+    announced: bool = False
+    adopted: bool = False  # begun by a former life of its general
+    all_stopped: bool = False
+
+    @property
+    def task(self) -> Task:
+        assert isinstance(self.claim.message, Task)
+        return self.claim.message
+
+    @property
+    def number(self) -> int:
+        return self.task.retry_count + 1
+
+    def reset(self) -> None:
+        """As if it had just been claimed."""
+        self.stage, self.spec, self.begun_at, self.refusal = Stage.WAITING, None, None, ""
+        self.adopted = self.announced = False
+
+    def entry(self) -> Entry | None:
+        """Its line in `state/sessions.json`; None without a soldier."""
+        if self.spec is None or self.stage is Stage.WAITING:
+            return None
+        spec = self.spec
+        return {
+            "id": spec.soldier_id,
+            "task_id": spec.task_id,
+            "general": spec.general,
+            "engine": spec.engine,
+            "attempt": spec.attempt,
+            "started_at": isoformat(datetime.fromtimestamp(spec.started_at, UTC)),
+            "state": str(self.stage),
+        }
+
+    def watch(self, runner: Runner) -> None:
+        """From here on its end is noticed at once."""
+        self.runner = runner
+        try:
+            self.descriptor = os.pidfd_open(runner.pid)
+        except OSError:  # gone already, or a kernel without them: looking at it tells as well
+            self.descriptor = -1
+
+    def close(self) -> None:
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1

@@ -1,0 +1,328 @@
+"""The general: runs soldiers for its tasks, many at once, and waits for none of them.
+
+Reads `queue/tasks/pending/` (its own), `state/control/`, `config/`, `memory/`.
+Writes `queue/tasks/`, `state/results/`, `state/prompts/`, `state/soldiers/`,
+`state/sessions.json`, `workspace/`, `memory/generals/{general}/`, `logs/sessions/`, and a line per
+step to `logs/tasks.log`. Keeps in memory one `Attempt` per task in hand; all of it can be found
+again on disk.
+
+A crash leaves soldiers running, with their tasks in `in_progress/`. The next start claims those,
+adopts the soldiers that live, harvests those that ended, and tries again what was lost. An attempt
+is begun by whoever makes its `.claim` first, so none begins twice, and none after it was given up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+
+from kingdom.bus.port import Accept, Claim
+from kingdom.clients.tmux import Tmux, TmuxThread
+from kingdom.errors import ConfigurationError, KingdomError, LeaseLost
+from kingdom.general.attempt import Attempt, Stage
+from kingdom.general.control import Control
+from kingdom.general.gate import Gate
+from kingdom.general.launching import Launcher
+from kingdom.general.leftovers import Leftovers
+from kingdom.general.registry import Entry, Register, Registry
+from kingdom.general.reporting import Reporter
+from kingdom.general.spec import Ended, SoldierFiles
+from kingdom.general.tending import ASK_TMUX_AFTER, NeverBegan, Tender
+from kingdom.models.task import Task
+from kingdom.runtime.config import General as Package
+from kingdom.runtime.role import Setting
+from kingdom.store.watch import Watch
+from kingdom.topology import ROLES
+
+TASKS = "tasks"
+CANCELLED, POISON = "cancelled", "crashed_too_often"
+_AT_ONCE = 10  # soldiers begun in one step, so that a step stays short
+_LONGEST_PAUSE = float(ROLES["general"].poll_seconds)
+_SOON, _WITHOUT_NOTIFICATION = 0.05, 0.5
+
+
+def make(setting: Setting) -> General:
+    return General(setting)
+
+
+class General:
+    streams = (TASKS,)
+
+    def __init__(self, setting: Setting) -> None:
+        base, clock, environment = setting.base, setting.clock, setting.environment
+        self.name = setting.name
+        self._bus = setting.bus
+        self._clock = clock
+        self._config = setting.config
+        self._log = setting.log
+        self._package = _package_of(setting)
+        self._attempts: dict[str, Attempt] = {}
+        self._files = SoldierFiles(base)
+        self._control = Control(base)
+        self._registry = Registry(base, self.name, self._files, clock)
+        self._launcher = Launcher(base, self._files, clock, environment)
+        self._tmux = TmuxThread(Tmux(base, environment))
+        self._tender = Tender(self._files, self._tmux, clock)
+        self._reporter = Reporter(setting, self._files, self._control)
+        self._leftovers = Leftovers(base, self.name, self._files, self._bus, clock)
+        self._gate = Gate(setting, self._control)
+        self._watch = Watch()
+        for directory in (base.soldiers, base.control, base.state):
+            self._watch.add(directory)
+        self._room = 0
+        self._entered: list[Entry] | None = None  # what sessions.json says of this general
+
+    # The role
+
+    def start(self) -> None:
+        """Take up again what a former life left in progress."""
+        self._control.look()
+        waiting = [one for one in self._bus.waiting(TASKS) if isinstance(one, Task)]
+        left = [one.id for one in waiting if one.status == "in_progress"]
+        for claim in self._bus.claim(TASKS, self.name, ids=left, lease=self._lease):
+            self._take(claim)
+        self._leftovers.sweep(self._soldiers())
+        self._leftovers.remove_temporaries()
+
+    def step(self) -> float:
+        self._refresh()
+        self._watch.changes()  # whatever it tells of is looked at below
+        self._control.look()
+        self._hear_tmux()
+        self._tender.begin()
+        for attempt in list(self._attempts.values()):
+            self._tend(attempt)
+        self._take_cancelled()
+        self._leftovers.sweep(self._soldiers())
+        self._begin()
+        return self._pause()
+
+    def accepts(self) -> Mapping[str, Accept]:
+        has_room = self._room > 0 and not self._gate.reason
+        return {TASKS: lambda type_, priority: has_room}
+
+    def descriptors(self) -> Sequence[int]:
+        runners = (one.descriptor for one in self._attempts.values() if one.descriptor >= 0)
+        watch = [self._watch.fileno()] if self._watch.available else []
+        return [*watch, self._tmux.fileno(), *runners]
+
+    def stop(self) -> None:
+        """Soldiers keep running, and their tasks stay in progress until someone adopts them."""
+        self._tmux.close()
+        self._watch.close()
+        self._registry.close()
+        for attempt in self._attempts.values():
+            attempt.close()
+
+    # Configuration
+
+    def _refresh(self) -> None:
+        """A package that was removed stays in force until the warden ends this general."""
+        before = self._config.problem
+        self._config.refresh()
+        problem = self._config.problem
+        if problem is not None and problem is not before:
+            self._log.warning("config.refused", error=str(problem), code=problem.code)
+        self._package = self._config.current.generals.get(self.name, self._package)
+
+    @property
+    def _lease(self) -> timedelta:
+        return timedelta(seconds=self._config.current.settings.system.delivery.tasks.lease_seconds)
+
+    # Tasks in hand
+
+    def _take(self, claim: Claim) -> Attempt:
+        known = self._attempts.get(claim.id)
+        if known is not None:  # its lease ran out while this machine slept
+            known.claim, known.renew_at = claim, self._renewal()
+            return known
+        attempt = Attempt(claim, self._renewal())
+        self._attempts[claim.id] = attempt
+        if claim.taken_over:
+            self._adopt(attempt)
+            limit = self._config.current.settings.system.delivery.tasks.max_crashes
+            if claim.message.delivery.crash_count > limit:
+                attempt.condemned = POISON
+        return attempt
+
+    def _adopt(self, attempt: Attempt) -> None:
+        """The soldier that was at this very attempt, dead or alive; the next look tells which."""
+        spec = self._files.read(self._files.soldier_of(attempt.task.id))
+        if spec is None or (spec.task_id, spec.attempt) != (attempt.task.id, attempt.number):
+            return
+        attempt.spec, attempt.stage = spec, Stage.STARTING
+        attempt.adopted = attempt.announced = True
+        attempt.begun_at = self._clock.monotonic() - ASK_TMUX_AFTER
+        self._reporter.adopted(attempt, spec)
+
+    def _renewal(self) -> float:
+        return self._clock.monotonic() + self._lease.total_seconds() / 3
+
+    def _tend(self, attempt: Attempt) -> None:
+        if attempt.task.id in self._control.cancelled:
+            attempt.condemned = attempt.condemned or CANCELLED
+        try:
+            self._renew(attempt)
+            if attempt.spec is not None:
+                self._tend_soldier(attempt)
+            elif attempt.condemned and not self._leftovers.has_predecessor(attempt.task.id):
+                self._fail(attempt, attempt.condemned)
+        except LeaseLost as error:
+            self._log.warning("task.lost", task_id=attempt.task.id, error=str(error))
+            self._let_go(attempt)
+            self._leftovers.look_again()
+
+    def _renew(self, attempt: Attempt) -> None:
+        if self._clock.monotonic() >= attempt.renew_at:
+            attempt.claim = self._bus.extend(attempt.claim, self._lease)
+            attempt.renew_at = self._renewal()
+
+    def _tend_soldier(self, attempt: Attempt) -> None:
+        frozen = self._control.is_frozen(attempt.task.id)
+        fate = self._tender.look(attempt, to_end=bool(attempt.condemned), frozen=frozen)
+        if attempt.runner is not None and not attempt.announced:
+            attempt.announced = True
+            self._gate.tmux_works()
+            self._reporter.spawned(attempt)
+        if isinstance(fate, Ended):
+            self._reporter.harvest(attempt, fate, self._package.manifest)
+            self._let_go(attempt)
+        elif isinstance(fate, NeverBegan):
+            self._give_up_start(attempt, fate)
+
+    def _give_up_start(self, attempt: Attempt, fate: NeverBegan) -> None:
+        """No attempt is counted. What a former life did not get to start is started now."""
+        assert attempt.spec is not None
+        self._files.forget(attempt.spec.soldier_id)
+        at_once = attempt.adopted
+        attempt.reset()
+        if not at_once and not attempt.condemned:
+            self._gate.tmux_rests()
+            self._fail(attempt, "tmux_failed", fate.why)
+
+    def _fail(self, attempt: Attempt, code: str, error: str = "") -> None:
+        self._reporter.fail(attempt, code, error, self._package.manifest)
+        self._let_go(attempt)
+
+    def _let_go(self, attempt: Attempt) -> None:
+        attempt.close()
+        self._attempts.pop(attempt.task.id, None)
+
+    def _take_cancelled(self) -> None:
+        """Those that still wait in the queue: they need no soldier to end."""
+        for id_ in self._control.cancelled - self._attempts.keys():
+            found = self._bus.look(TASKS, id_)
+            if found is None or getattr(found[1], "target_general", "") != self.name:
+                continue
+            if found[0] not in ("pending", "in_progress"):
+                self._control.forget(id_)
+                continue
+            for claim in self._bus.claim(TASKS, self.name, ids=[id_], lease=self._lease):
+                self._tend(self._take(claim))
+
+    def _hear_tmux(self) -> None:
+        by_soldier = {one.spec.soldier_id: one for one in self._attempts.values() if one.spec}
+        for answer in self._tmux.answers():
+            attempt = by_soldier.get(answer.key)
+            if attempt is None:
+                continue
+            if answer.failure is not None:
+                attempt.refusal = str(answer.failure)
+            elif answer.value is False:
+                attempt.refusal = "Its session ended before it began."
+
+    # New soldiers
+
+    def _begin(self) -> None:
+        closed = self._gate.look()
+        if closed and self._entries() == self._entered:
+            return
+        with self._registry.open() as register:
+            if register is None:
+                self._entered, self._room = None, 0
+                return
+            if not closed:
+                self._fill(register)
+            self._entered = self._entries()
+            register.write(self._entered)
+        for attempt in self._attempts.values():
+            if attempt.spec is not None and attempt.begun_at is None:
+                self._start_session(attempt)
+
+    def _entries(self) -> list[Entry]:
+        return [entry for one in self._attempts.values() if (entry := one.entry()) is not None]
+
+    def _fill(self, register: Register) -> None:
+        """As many as both limits allow, those already in hand first."""
+        self._room = self._count_room(register)
+        for attempt in list(self._attempts.values()):
+            self._prepare(attempt)
+        if self._room <= 0:
+            return
+        limit = min(self._room, _AT_ONCE)
+        for claim in self._bus.claim(TASKS, self.name, limit, lease=self._lease):
+            attempt = self._take(claim)
+            self._tend(attempt)
+            if claim.id in self._attempts:
+                self._prepare(attempt)
+
+    def _count_room(self, register: Register) -> int:
+        limit, own = self._config.current.settings.king.concurrency, self._package.manifest
+        running = len(self._soldiers())
+        room = limit.max_soldiers - register.others() - running
+        return room if own.max_soldiers is None else min(room, own.max_soldiers - running)
+
+    def _prepare(self, attempt: Attempt) -> None:
+        id_ = attempt.task.id
+        if self._room <= 0 or attempt.spec is not None or attempt.condemned:
+            return
+        if self._control.is_frozen(id_) or self._leftovers.has_predecessor(id_):
+            return
+        self._reporter.started(attempt)
+        try:
+            attempt.spec = self._launcher.prepare(
+                attempt.task, attempt.number, self._config.current, self._package
+            )
+        except KingdomError as error:
+            self._fail(attempt, error.code, error.sentence)
+        else:
+            attempt.stage = Stage.STARTING
+            self._room -= 1
+
+    def _start_session(self, attempt: Attempt) -> None:
+        spec = attempt.spec
+        assert spec is not None
+        argv = self._launcher.argv(spec)
+        attempt.begun_at = self._clock.monotonic()
+        self._tmux.ask(spec.soldier_id, lambda tmux: tmux.start(spec.soldier_id, argv, spec.cwd))
+
+    def _soldiers(self) -> set[str]:
+        return {one.spec.soldier_id for one in self._attempts.values() if one.spec is not None}
+
+    def _pause(self) -> float:
+        """Until someone's lease, limit or patience needs a look."""
+        now = self._clock.monotonic()
+        moments = [one.renew_at - now for one in self._attempts.values()]
+        moments += [self._tender.wanted_in, self._gate.rests_for(), _LONGEST_PAUSE]
+        if self._entered is None or any(map(self._waits_for_predecessor, self._attempts.values())):
+            moments.append(_SOON)
+        if self._attempts and not self._watch.available:
+            moments.append(_WITHOUT_NOTIFICATION)
+        return max(min(moments), 0.0)
+
+    def _waits_for_predecessor(self, attempt: Attempt) -> bool:
+        """Nobody tells when that one has ended."""
+        if attempt.spec is not None:
+            return False
+        can_begin = self._room > 0 and not self._control.is_frozen(attempt.task.id)
+        return can_begin or bool(attempt.condemned)
+
+
+def _package_of(setting: Setting) -> Package:
+    package = setting.config.current.generals.get(setting.name)
+    if package is None:
+        raise ConfigurationError(
+            f"There is no general {setting.name}.",
+            remedy=f"Its package belongs into config/generals/{setting.name}/.",
+        )
+    return package

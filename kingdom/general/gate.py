@@ -1,0 +1,52 @@
+"""Why a general begins nothing just now: all is frozen, no engine, or a tmux that needs a rest."""
+
+from __future__ import annotations
+
+from kingdom.engines.choice import availability
+from kingdom.general.control import Control
+from kingdom.runtime.role import Setting
+
+_FIRST_REST, _LONGEST_REST = 1.0, 60.0
+
+
+class Gate:
+    def __init__(self, setting: Setting, control: Control) -> None:
+        self._setting = setting
+        self._control = control
+        self._rests_until = 0.0
+        self._rest = _FIRST_REST
+        self.reason = ""
+
+    def look(self) -> str:
+        """The reason, or nothing; said in the log once, when it changes."""
+        reason = self._find_reason()
+        if reason and reason != self.reason:
+            self._setting.log.warning("general.waits", reason=reason)
+        elif self.reason and not reason:
+            self._setting.log.info("general.goes_on")
+        self.reason = reason
+        return reason
+
+    def _find_reason(self) -> str:
+        if self._control.all_frozen:
+            return "All work is frozen."
+        if self.rests_for() < float("inf"):
+            return "tmux would not start a session; it is asked again in a while."
+        setting = self._setting
+        engine = availability(
+            setting.config.current.settings, setting.environment, setting.base.root
+        )
+        return "" if engine.available else f"{engine.reason} {engine.remedy}"
+
+    def tmux_rests(self) -> None:
+        """It failed: longer each time."""
+        self._rests_until = self._setting.clock.monotonic() + self._rest
+        self._rest = min(self._rest * 2, _LONGEST_REST)
+
+    def tmux_works(self) -> None:
+        self._rest = _FIRST_REST
+
+    def rests_for(self) -> float:
+        """Seconds; for ever when it does not rest, since nothing is to be waited for then."""
+        left = self._rests_until - self._setting.clock.monotonic()
+        return left if left > 0 else float("inf")

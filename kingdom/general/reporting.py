@@ -1,0 +1,245 @@
+"""What follows from the end of an attempt: a final result, another attempt, or a wait.
+
+The task moves and the result comes to be in one commit. What is told about it (internal events,
+the tasks log, lessons) and what is tidied up comes after: a crash can lose a line, never a result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from kingdom.bus.port import Move, New
+from kingdom.clock import isoformat
+from kingdom.engines.choice import engine_named
+from kingdom.engines.port import Evidence, Verdict
+from kingdom.errors import ConfigurationError
+from kingdom.failures import FAILURES
+from kingdom.general import memory, verdicts
+from kingdom.general.attempt import Attempt
+from kingdom.general.control import Control
+from kingdom.general.spec import Ended, SoldierFiles, Spec
+from kingdom.general.verdicts import Judgement
+from kingdom.models.manifest import Manifest
+from kingdom.models.result import ResultBase
+from kingdom.runtime.role import Setting
+from kingdom.runtime.secrets import Masker
+from kingdom.runtime.task_log import TaskLog
+from kingdom.store import disk
+
+WAIT_SECONDS = 30.0
+_LAST_WORDS = 200
+_KEEPS_CHECKPOINT = ("needs_human", "failed", "killed")
+
+
+class Reporter:
+    def __init__(self, setting: Setting, files: SoldierFiles, control: Control) -> None:
+        self._setting = setting
+        self._control = control
+        self._files = files
+        self._log = setting.log
+        self._tasks_log = TaskLog(setting.base, setting.name, setting.clock)
+        self._masker = Masker(setting.environment)
+
+    # What is told while it goes on
+
+    def started(self, attempt: Attempt) -> None:
+        self._emit("task.started", attempt, task_id=attempt.task.id)
+
+    def spawned(self, attempt: Attempt) -> None:
+        spec = attempt.spec
+        assert spec is not None
+        soldier = spec.soldier_id
+        self._emit("soldier.spawned", attempt, task_id=attempt.task.id, soldier_id=soldier)
+        self._note(attempt, "started", soldier=soldier, attempt=spec.attempt, engine=spec.engine)
+
+    def adopted(self, attempt: Attempt, spec: Spec) -> None:
+        self._note(attempt, "adopted", soldier=spec.soldier_id, attempt=spec.attempt)
+
+    # The end of an attempt
+
+    def harvest(self, attempt: Attempt, ended: Ended, manifest: Manifest) -> None:
+        """Judge what the soldier left behind, and act on it."""
+        spec = attempt.spec
+        assert spec is not None
+        raw = verdicts.read_raw(spec.result_path, spec.task_id)
+        judgement = verdicts.judge(
+            spec,
+            ended,
+            raw,
+            self._engine_s_view(spec, ended, raw.result is not None),
+            condemned=attempt.condemned,
+            last_words=self._last_words(spec),
+        )
+        self.conclude(attempt, judgement, manifest, ended)
+        if raw.failure == "result_too_large":
+            disk.remove(spec.result_path)
+
+    def fail(self, attempt: Attempt, code: str, error: str, manifest: Manifest) -> None:
+        """It came to no soldier."""
+        self.conclude(attempt, Judgement(FAILURES[code], error), manifest)
+
+    def conclude(
+        self, attempt: Attempt, judgement: Judgement, manifest: Manifest, ended: Ended | None = None
+    ) -> None:
+        step = verdicts.follow(judgement, attempt.number, manifest.retry)
+        if step == "report":
+            self._report(attempt, judgement, ended)
+        elif step == "retry":
+            self._retry(attempt, judgement, manifest, ended)
+        else:
+            self._wait(attempt, judgement)
+        self._tidy(attempt)
+
+    def _report(self, attempt: Attempt, judgement: Judgement, ended: Ended | None) -> None:
+        now, task = self._setting.clock.now(), attempt.task
+        metrics = self._metrics(attempt, ended)
+        result = verdicts.final_result(task, judgement, metrics, now)
+        cancelled = result.error_code == "cancelled"
+        status = "cancelled" if cancelled else verdicts.TASK_STATUS[result.status]
+        if attempt.spec is not None and result.status in _KEEPS_CHECKPOINT:
+            self._keep_checkpoint(attempt.spec, judgement)
+        self._setting.bus.commit(
+            [Move(attempt.claim, "completed", status=status)], [New("results", result)]
+        )
+        if attempt.spec is not None and judgement.result is not None:
+            self._files.accept_raw(task.id, attempt.spec.soldier_id)
+        self._control.forget(task.id)
+        self._tell_of_soldier(attempt, judgement, ended)
+        self._tell(attempt, result, metrics["duration_seconds"])
+        if result.status == "success" and result.memory_updates:
+            memory.remember(self._setting.base, self._setting.name, result.memory_updates)
+
+    def _retry(
+        self, attempt: Attempt, judgement: Judgement, manifest: Manifest, ended: Ended | None
+    ) -> None:
+        failure = judgement.failure
+        assert failure is not None
+        seconds = verdicts.backoff(attempt.number, manifest.retry)
+        fields = {
+            "retry_count": attempt.number,
+            "not_before": self._setting.clock.now() + timedelta(seconds=seconds),
+        }
+        self._setting.bus.commit([Move(attempt.claim, "pending", fields=fields)])
+        error = f"{failure.sentence} {judgement.error}".strip()
+        self._tell_of_soldier(attempt, judgement, ended)
+        self._emit(
+            "task.retried",
+            attempt,
+            task_id=attempt.task.id,
+            error=error,
+            retry_count=attempt.number,
+        )
+        self._note(attempt, "retried", code=failure.code, attempt=attempt.number, again_in=seconds)
+        self._warn(attempt, "task.retried", failure.code, error)
+
+    def _wait(self, attempt: Attempt, judgement: Judgement) -> None:
+        failure = judgement.failure
+        assert failure is not None
+        later = self._setting.clock.now() + timedelta(seconds=WAIT_SECONDS)
+        until = judgement.until or later
+        reason = f"{failure.sentence} {judgement.error}".strip()
+        self._setting.bus.defer(attempt.claim, until, reason)
+        self._note(attempt, "waits", code=failure.code, until=isoformat(until))
+        self._warn(attempt, "task.waits", failure.code, reason)
+
+    # Facts
+
+    def _engine_s_view(self, spec: Spec, ended: Ended, has_result: bool) -> Verdict:
+        setting = self._setting
+        try:
+            engine = engine_named(
+                spec.engine, setting.config.current.settings, setting.environment, setting.base.root
+            )
+        except ConfigurationError:
+            return Verdict()
+        evidence = Evidence(
+            spec.task_id, ended.code, ended.signal, spec.stdout, spec.stderr, has_result
+        )
+        return engine.judge(evidence)
+
+    def _last_words(self, spec: Spec) -> str:
+        lines = disk.tail(spec.stderr, 4096).decode("utf-8", "replace").split("\n")
+        said = next((line.strip() for line in reversed(lines) if line.strip()), "")
+        shown = self._masker.text(said)
+        return shown if len(shown) <= _LAST_WORDS else f"{shown[:_LAST_WORDS]}…"
+
+    def _metrics(self, attempt: Attempt, ended: Ended | None) -> dict[str, Any]:
+        spec = attempt.spec
+        if spec is None:
+            return {"duration_seconds": 0.0, "attempts": attempt.number}
+        now = self._setting.clock.now().timestamp()
+        worked = spec.elapsed(ended.ended_at if ended else now)
+        return {
+            "duration_seconds": round(max(worked, 0.0), 3),
+            "attempts": attempt.number,
+            "engine": spec.engine,
+            "soldier_id": spec.soldier_id,
+        }
+
+    def _keep_checkpoint(self, spec: Spec, judgement: Judgement) -> None:
+        self._files.write_checkpoint(
+            spec.task_id,
+            {
+                "soldier_id": spec.soldier_id,
+                "engine": spec.engine,
+                "session_id": judgement.session_id,
+                "workspace": spec.cwd,
+            },
+        )
+
+    # Telling
+
+    def _tell_of_soldier(self, attempt: Attempt, judgement: Judgement, ended: Ended | None) -> None:
+        spec = attempt.spec
+        if spec is None or ended is None:
+            return
+        if not attempt.announced:
+            self.spawned(attempt)
+        ids: Mapping[str, Any] = {"task_id": spec.task_id, "soldier_id": spec.soldier_id}
+        failure = judgement.failure
+        if failure is not None and failure.code == "timed_out":
+            limit = spec.timeout_seconds
+            self._emit("soldier.timeout", attempt, **ids, timeout_seconds=limit)
+            return
+        said = judgement.result
+        status = said.status if said is not None else failure.code if failure else ""
+        self._emit("soldier.completed", attempt, **ids, status=status)
+
+    def _tell(self, attempt: Attempt, result: ResultBase, duration: float) -> None:
+        id_ = attempt.task.id
+        if result.error_code == "cancelled":
+            self._emit("task.cancelled", attempt, task_id=id_, reason=result.summary)
+        elif result.status in ("success", "skipped"):
+            status = result.status
+            self._emit(
+                "task.completed", attempt, task_id=id_, status=status, duration_seconds=duration
+            )
+        elif result.status == "needs_human":
+            self._emit("task.needs_human", attempt, task_id=id_, question=result.question or "")
+        else:
+            retries = attempt.task.retry_count
+            error = result.error or ""
+            self._emit("task.failed", attempt, task_id=id_, error=error, retry_count=retries)
+            self._warn(attempt, "task.failed", result.error_code or "", error)
+        soldier = attempt.spec.soldier_id if attempt.spec else None
+        self._note(
+            attempt, "ended", status=result.status, code=result.error_code, soldier=soldier,
+            seconds=duration,
+        )  # fmt: skip
+
+    def _emit(self, type_: str, attempt: Attempt, **data: Any) -> None:
+        self._setting.internal.emit(type_, data, attempt.task.trace_id)
+
+    def _note(self, attempt: Attempt, step: str, /, **facts: object) -> None:
+        self._tasks_log.note(attempt.task.id, step, **facts)
+
+    def _warn(self, attempt: Attempt, event: str, code: str, error: str) -> None:
+        task = attempt.task
+        self._log.warning(event, task_id=task.id, trace_id=task.trace_id, code=code, error=error)
+
+    def _tidy(self, attempt: Attempt) -> None:
+        attempt.close()
+        if attempt.spec is not None:
+            self._files.forget(attempt.spec.soldier_id)

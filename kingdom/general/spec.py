@@ -1,0 +1,215 @@
+"""One attempt on disk: what its wrapper is told, and what the wrapper answers.
+
+::
+
+    state/soldiers/{soldier}.json    the spec; its general writes it, and again at freeze and thaw
+    state/soldiers/{soldier}.claim   `run PID START` by the wrapper or `revoked` by the general:
+                                     whoever makes it has decided whether the attempt runs
+    state/soldiers/{soldier}.exit    how it ended, by the wrapper
+    state/results/{task}-soldier-id  which soldier is at it, and in `-session-id` the engine's own
+                                     name for what it does, if that is known beforehand
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any, Self
+
+from kingdom.engines import tree
+from kingdom.store import disk
+from kingdom.store.paths import BaseDir
+from kingdom.store.state import read_json, write_json
+
+SUFFIX, CLAIM, EXIT = ".json", ".claim", ".exit"
+REVOKED = "revoked"
+LOST = "lost"
+_LARGEST = 16 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Spec:
+    """Moments are seconds of the wall clock, paths are absolute."""
+
+    soldier_id: str
+    task_id: str
+    general: str
+    engine: str
+    attempt: int
+    argv: list[str]
+    environment: Mapping[str, str]
+    cwd: str
+    stdin: str
+    stdout: str
+    stderr: str
+    result_path: str
+    heartbeat_path: str
+    started_at: float
+    timeout_seconds: float
+    deadline: float  # when the wrapper itself ends it, whether or not a general watches
+    linger_seconds: float = 10.0  # for a program that has reported and does not end
+    verify: list[str] = field(default_factory=list)
+    session_id: str | None = None
+    paused_seconds: float = 0.0
+    frozen_at: float | None = None
+
+    def elapsed(self, now: float) -> float:
+        """How long it has worked; frozen time does not count."""
+        until = now if self.frozen_at is None else self.frozen_at
+        return until - self.started_at - self.paused_seconds
+
+    def frozen(self, now: float) -> Self:
+        return replace(self, frozen_at=now)
+
+    def thawed(self, now: float) -> Self:
+        if self.frozen_at is None:
+            return self
+        paused = max(now - self.frozen_at, 0.0)
+        return replace(
+            self,
+            frozen_at=None,
+            paused_seconds=self.paused_seconds + paused,
+            deadline=self.deadline + paused,
+        )
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How an attempt came to its end. `reason`: ended, lingered, asked, hangup, deadline, lost."""
+
+    reason: str
+    ended_at: float
+    code: int | None = None
+    signal: int | None = None
+    verify: list[dict[str, Any]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Runner:
+    """The wrapper's process."""
+
+    pid: int
+    start: int
+
+    def is_alive(self) -> bool:
+        return tree.is_alive(self.pid, self.start)
+
+
+class SoldierFiles:
+    """The files of all attempts of one kingdom."""
+
+    def __init__(self, base: BaseDir) -> None:
+        self._base = base
+        for directory in (base.soldiers, base.results, base.prompts, base.session_logs):
+            disk.make_directory(directory)
+
+    def path(self, soldier_id: str, suffix: str = SUFFIX) -> str:
+        return os.path.join(self._base.soldiers, f"{soldier_id}{suffix}")
+
+    def create(self, spec: Spec) -> bool:
+        """False when the id is taken."""
+        try:
+            disk.create_whole(self.path(spec.soldier_id), _spelled(spec))
+        except FileExistsError:
+            return False
+        return True
+
+    def change(self, spec: Spec) -> None:
+        disk.replace(self.path(spec.soldier_id), _spelled(spec), sync=False)
+
+    def read(self, soldier_id: str) -> Spec | None:
+        """None when it is missing or damaged."""
+        raw = read_json(self.path(soldier_id))
+        known = {one.name for one in fields(Spec)}
+        try:
+            return Spec(**{key: value for key, value in raw.items() if key in known})
+        except (AttributeError, TypeError):
+            return None
+
+    def all_ids(self) -> set[str]:
+        return self._ids_with(SUFFIX)
+
+    def without_spec(self) -> set[str]:
+        """Those whose removal was cut short: the spec goes first."""
+        return (self._ids_with(CLAIM) | self._ids_with(EXIT)) - self._ids_with(SUFFIX)
+
+    def _ids_with(self, suffix: str) -> set[str]:
+        names = disk.names(self._base.soldiers)
+        return {
+            name.removesuffix(suffix)
+            for name in names
+            if name.endswith(suffix) and not name.startswith(".")
+        }
+
+    def exit_of(self, soldier_id: str) -> Ended | None:
+        raw = read_json(self.path(soldier_id, EXIT))
+        try:
+            return Ended(**raw)
+        except TypeError:
+            return None
+
+    def runner_of(self, soldier_id: str) -> Runner | None:
+        """None before the wrapper has begun, and when it never will."""
+        words = disk.head(self.path(soldier_id, CLAIM), 64).split()
+        if len(words) == 3 and words[0] == b"run":
+            return Runner(int(words[1]), int(words[2]))
+        return None
+
+    def revoke(self, soldier_id: str) -> bool:
+        """Whether the attempt never began, and now never will."""
+        try:
+            disk.create_whole(self.path(soldier_id, CLAIM), REVOKED.encode())
+        except FileExistsError:
+            return disk.head(self.path(soldier_id, CLAIM), 64) == REVOKED.encode()
+        return True
+
+    def is_damaged(self, soldier_id: str) -> bool:
+        """Whether someone began it, and nobody can tell who: the machine went down just then."""
+        path = self.path(soldier_id, CLAIM)
+        is_revoked = disk.head(path, 64) == REVOKED.encode()
+        return disk.exists(path) and not is_revoked and self.runner_of(soldier_id) is None
+
+    def forget(self, soldier_id: str) -> None:
+        """The spec goes first: a wrapper that comes late then finds nothing to run."""
+        for suffix in (SUFFIX, EXIT, CLAIM):
+            disk.remove(self.path(soldier_id, suffix))
+
+    def name_soldier(self, spec: Spec) -> None:
+        path = self._of_task(spec.task_id, "soldier-id")
+        disk.replace(path, spec.soldier_id.encode(), sync=False)
+        if spec.session_id:
+            path = self._of_task(spec.task_id, "session-id")
+            disk.replace(path, spec.session_id.encode(), sync=False)
+
+    def soldier_of(self, task_id: str) -> str:
+        """The last one that was at this task; empty if there was none."""
+        return disk.head(self._of_task(task_id, "soldier-id"), 256).decode("ascii", "replace")
+
+    def raw_result(self, task_id: str, soldier_id: str) -> str:
+        """Each attempt writes to a path of its own: a late writer cannot pass for its successor."""
+        return self._of_task(task_id, f"raw-{soldier_id}.json")
+
+    def accept_raw(self, task_id: str, soldier_id: str) -> None:
+        source = self.raw_result(task_id, soldier_id)
+        if disk.exists(source):
+            disk.replace_by(source, self._of_task(task_id, "raw.json"))
+
+    def heartbeat(self, task_id: str) -> str:
+        return self._of_task(task_id, "heartbeat")
+
+    def checkpoint(self, task_id: str) -> dict[str, Any]:
+        """What a later task needs to go on where this one ended."""
+        found = read_json(self._of_task(task_id, "checkpoint.json"), {})
+        return found if isinstance(found, dict) else {}
+
+    def write_checkpoint(self, task_id: str, value: Mapping[str, Any]) -> None:
+        write_json(self._of_task(task_id, "checkpoint.json"), value, sync=False)
+
+    def _of_task(self, task_id: str, name: str) -> str:
+        return os.path.join(self._base.results, f"{task_id}-{name}")
+
+
+def _spelled(spec: Spec) -> bytes:
+    return json.dumps(asdict(spec), ensure_ascii=False, indent=2).encode("utf-8", "surrogateescape")

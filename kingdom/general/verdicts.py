@@ -1,0 +1,225 @@
+"""How an attempt is judged, and what follows: a report, another attempt, or a wait.
+
+Pure: from what the attempt left behind to a decision. The same facts give the same judgement, so
+a general that died in between comes to the same end.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+from kingdom.engines.port import Verdict
+from kingdom.errors import InvalidFile
+from kingdom.failures import FAILURES, Failure
+from kingdom.general.spec import LOST, Ended, Spec
+from kingdom.models.manifest import Retry
+from kingdom.models.reading import parse
+from kingdom.models.result import Failed, Killed, NeedsHuman, ResultBase, Skipped, Success
+from kingdom.models.task import Task
+from kingdom.store import disk
+
+LARGEST_RESULT = 1024 * 1024
+LONGEST_BACKOFF = 3600.0
+FRESH_HEARTBEAT = 120.0  # seconds; or the general's own limit, if that is shorter
+# What a soldier may say; the rest of the final result is the general's to write.
+SAID_BY_SOLDIERS = (
+    "summary",
+    "error",
+    "reason",
+    "question",
+    "options",
+    "default",
+    "memory_updates",
+    "notify_channel",
+    "proclamation",
+    "actions",
+    "kept_refs",
+    "route",
+)
+KINDS: dict[str, type[ResultBase]] = {
+    "success": Success,
+    "failed": Failed,
+    "needs_human": NeedsHuman,
+    "skipped": Skipped,
+    "killed": Killed,
+}
+TASK_STATUS = {
+    "success": "completed",
+    "failed": "failed",
+    "needs_human": "needs_human",
+    "skipped": "skipped",
+    "killed": "failed",
+}
+# Ended by force, not by a fault of its own.
+_BY_FORCE = ("cancelled", "timed_out", "soldier_killed")
+
+
+@dataclass(frozen=True)
+class Raw:
+    """What a soldier wrote: a result, or why it is none."""
+
+    result: ResultBase | None = None
+    failure: str = ""
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """`failure` is None for work that is done, skipped or waiting for a person."""
+
+    failure: Failure | None = None
+    error: str = ""
+    result: ResultBase | None = None
+    until: datetime | None = None
+    metrics: Mapping[str, Any] = field(default_factory=dict)
+    session_id: str | None = None
+
+
+Next = Literal["report", "retry", "wait"]
+
+
+def read_raw(path: str, task_id: str) -> Raw:
+    try:
+        data, _ = disk.read(path, LARGEST_RESULT)
+    except FileNotFoundError:
+        return Raw(failure="no_result")
+    except OSError as error:
+        if error.errno == errno.EFBIG:
+            return Raw(
+                failure="result_too_large", error=f"More than {LARGEST_RESULT:,} bytes are none."
+            )
+        return Raw(failure="result_unreadable", error=f"It cannot be read: {error.strerror}.")
+    try:
+        result = parse("result", data, path="the result")
+    except InvalidFile as fault:
+        code = "contradictory" if fault.code == "contradictory" else "unreadable"
+        return Raw(failure=f"result_{code}", error=_sentence(fault.sentence))
+    assert isinstance(result, ResultBase)
+    if result.task_id != task_id:
+        return Raw(failure="result_of_another_task", error=f"It names {result.task_id}.")
+    return Raw(result)
+
+
+def judge(
+    spec: Spec, ended: Ended, raw: Raw, verdict: Verdict, *, condemned: str, last_words: str = ""
+) -> Judgement:
+    """One attempt. `condemned` is a failure decided already, such as a cancellation; `last_words`
+    is what the program said last on standard error."""
+    code, error = condemned, ""
+    if not condemned:
+        code, error = _fault(spec, ended, raw, verdict, last_words)
+    has_a_say = code in ("", "reported_failure")
+    said = raw.result.metrics if raw.result is not None else None
+    return Judgement(
+        failure=FAILURES[code] if code else None,
+        error=error,
+        result=raw.result if has_a_say else None,
+        until=verdict.unavailable_until,
+        metrics={**(said or {}), **verdict.metrics},
+        session_id=verdict.session_id or spec.session_id,
+    )
+
+
+def _fault(
+    spec: Spec, ended: Ended, raw: Raw, verdict: Verdict, last_words: str
+) -> tuple[str, str]:
+    """Code and details; no code when there is nothing to say against it."""
+    code, error = _ended_by_us(spec, ended)
+    if code:
+        return code, error
+    if verdict.failure:
+        return verdict.failure, verdict.error
+    if raw.result is None:
+        return _without_result(ended, raw, last_words)
+    return _of_result(spec, ended, raw.result)
+
+
+def _ended_by_us(spec: Spec, ended: Ended) -> tuple[str, str]:
+    """A soldier that was ended for its time has no say any more, whatever it wrote meanwhile."""
+    if ended.reason not in ("asked", "deadline"):
+        return "", ""
+    worked = spec.elapsed(ended.ended_at)
+    if ended.reason == "deadline" or worked >= spec.timeout_seconds:
+        return (
+            "timed_out",
+            f"It was ended after {worked:.0f} s; {spec.timeout_seconds:g} s are set.",
+        )
+    return "soldier_killed", "Someone asked its wrapper to end."
+
+
+def _without_result(ended: Ended, raw: Raw, last_words: str) -> tuple[str, str]:
+    if raw.failure != "no_result":
+        return raw.failure, raw.error
+    said = f" It last said: {last_words}" if last_words else ""
+    if ended.reason in (LOST, "hangup"):
+        return "soldier_lost", said.strip()
+    if ended.signal is not None:
+        return "soldier_killed", f"Signal {ended.signal}.{said}"
+    if ended.code:
+        return "soldier_crashed", f"Exit code {ended.code}.{said}"
+    return "no_result", said.strip()
+
+
+def _of_result(spec: Spec, ended: Ended, result: ResultBase) -> tuple[str, str]:
+    if result.status in ("failed", "killed"):
+        return "reported_failure", result.error or ""
+    if result.status != "success":
+        return "", ""
+    for check in ended.verify:
+        if check["code"] != 0:
+            return "verification_failed", f"{check['command']!r} ended with {check['code']}."
+    if len(ended.verify) < len(spec.verify):
+        return "soldier_lost", "It ended before its success could be checked."
+    return "", ""
+
+
+def is_overdue(spec: Spec, now: float, last_beat: float | None) -> bool:
+    """A soldier that shows signs of life is given as much time again."""
+    worked = spec.elapsed(now)
+    if worked <= spec.timeout_seconds or worked > 2 * spec.timeout_seconds:
+        return worked > spec.timeout_seconds
+    fresh = min(FRESH_HEARTBEAT, spec.timeout_seconds)
+    return last_beat is None or last_beat < spec.started_at or now - last_beat > fresh
+
+
+def follow(judgement: Judgement, attempt: int, retry: Retry) -> Next:
+    """Only the general tries again, and only what may work another time."""
+    if judgement.failure is None or judgement.failure.fate == "never":
+        return "report"
+    if judgement.failure.fate == "wait":
+        return "wait"
+    return "retry" if attempt < retry.max_attempts else "report"
+
+
+def backoff(attempt: int, retry: Retry) -> float:
+    """Seconds after this many attempts: doubling."""
+    return float(min(retry.backoff_seconds * 2 ** min(attempt - 1, 32), LONGEST_BACKOFF))
+
+
+def final_result(
+    task: Task, judgement: Judgement, metrics: Mapping[str, Any], now: datetime
+) -> ResultBase:
+    """What the king reads: the soldier's own words where it has a say, else the failure's."""
+    ours: dict[str, Any] = {
+        "task_id": task.id,
+        "trace_id": task.trace_id,
+        "created_at": now,
+        "metrics": {**judgement.metrics, **metrics},
+    }
+    failure, said = judgement.failure, judgement.result
+    if said is not None:
+        words: dict[str, Any] = {name: getattr(said, name) for name in SAID_BY_SOLDIERS}
+        code = failure.code if failure else None
+        return KINDS[said.status](**words, **ours, error_code=code)
+    assert failure is not None
+    kind = Killed if failure.code in _BY_FORCE else Failed
+    error = f"{failure.sentence} {judgement.error}".strip()
+    return kind(summary=failure.sentence, error=error, error_code=failure.code, **ours)
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,1 @@
+"""The king: routes events, makes tasks, acts on results, runs schedules."""

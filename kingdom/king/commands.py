@@ -1,0 +1,102 @@
+"""What a person may ask of the king, and when it cannot be done. Pure.
+
+An objection is one sentence; the event that asked is then completed with it as its reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from kingdom.models.base import Record
+from kingdom.models.ids import is_id
+from kingdom.models.result import NeedsHuman
+from kingdom.models.task import Task
+from kingdom.settings.wording import shown
+
+Verb = Literal["cancel", "freeze", "thaw", "retry"]
+VERBS: tuple[Verb, ...] = get_args(Verb)
+OPEN_STATES = ("pending", "in_progress")
+
+Found = tuple[str, Record] | None  # what the bus answers when it is asked to look
+
+
+class Objection(Exception):
+    """Why what was asked cannot be done."""
+
+
+@dataclass(frozen=True)
+class Command:
+    verb: Verb
+    task_id: str | None = None
+    fresh: bool = False
+
+
+@dataclass(frozen=True)
+class Answer:
+    task_id: str
+    text: str
+    answered_by: str = ""
+
+
+def read_command(payload: Mapping[str, Any]) -> Command:
+    verb = next((one for one in VERBS if one == payload.get("command")), None)
+    if verb is None:
+        given = shown(payload.get("command"))
+        raise Objection(f"{given} is not a command; known: {', '.join(VERBS)}.")
+    task_id = payload.get("task_id")
+    if task_id is None and verb in ("cancel", "retry"):
+        raise Objection(f"{verb} needs a task_id.")
+    if task_id is not None and not is_id(task_id):
+        raise Objection(f"{shown(task_id)} is not a task's id.")
+    return Command(verb, task_id, payload.get("fresh") is True)
+
+
+def read_answer(payload: Mapping[str, Any]) -> Answer:
+    task_id, text, who = (payload.get(key) for key in ("task_id", "text", "answered_by"))
+    if not is_id(task_id):
+        raise Objection(f"{shown(task_id)} is not a task's id.")
+    if not isinstance(text, str) or not text.strip():
+        raise Objection("The answer has no text.")
+    return Answer(str(task_id), text, who if isinstance(who, str) else "")
+
+
+def open_task(task_id: str, found: Found) -> Task:
+    """The task, if it has not ended."""
+    state, task = _known(task_id, found)
+    if state not in OPEN_STATES:
+        raise Objection(f"{task_id} has ended already ({task.status}).")
+    return task
+
+
+def ended_task(task_id: str, found: Found, generals: Collection[str]) -> Task:
+    """The task, if it has ended and its general could do it again."""
+    state, task = _known(task_id, found)
+    if state in OPEN_STATES:
+        raise Objection(f"{task_id} has not ended yet; stop it with: kingdom cancel {task_id}")
+    _check_installed(task, generals)
+    return task
+
+
+def open_question(answer: Answer, task: Found, result: Found, generals: Collection[str]) -> Task:
+    """The task that asked, if its question is still open."""
+    _, asked = _known(answer.task_id, task)
+    question = result[1] if result else None
+    if not isinstance(question, NeedsHuman):
+        raise Objection(f"{answer.task_id} asked no question.")
+    if question.answered_by is not None:
+        raise Objection(f"The question of {answer.task_id} was answered already.")
+    _check_installed(asked, generals)
+    return asked
+
+
+def _known(task_id: str, found: Found) -> tuple[str, Task]:
+    if found is None or not isinstance(found[1], Task):
+        raise Objection(f"No task {task_id} is known.")
+    return found[0], found[1]
+
+
+def _check_installed(task: Task, generals: Collection[str]) -> None:
+    if task.target_general not in generals:
+        raise Objection(f"{task.target_general}, whose task {task.id} is, is not installed.")

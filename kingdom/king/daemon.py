@@ -1,0 +1,98 @@
+"""The king's process.
+
+Reads `queue/events/pending`, `state/results`, `state/resources.json`, `state/control` and the
+configuration. Writes events, tasks and messages through the bus, and `state/control`. Keeps
+`state/king/schedule-sent.json` and `state/king/deferred.json`; the rest of what it knows it learns
+again from the queues when it starts.
+
+A crash leaves at most an event, a result or a command that was taken and not finished. The next
+king takes it again: everything that follows from one of them is one commit.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+
+from kingdom.bus.files.remains import writer_is_gone
+from kingdom.bus.port import Accept
+from kingdom.king.desk import Desk
+from kingdom.king.dispatch import Dispatch
+from kingdom.king.gate import Deferrals, Gate
+from kingdom.king.outstanding import Outstanding
+from kingdom.king.petitions import Petitions
+from kingdom.king.reports import Events, Reports
+from kingdom.king.timetable import Timetable
+from kingdom.king.vigil import Vigil
+from kingdom.runtime.control import Control
+from kingdom.runtime.role import Setting
+from kingdom.store import disk
+from kingdom.store.paths import TEMPORARY_PREFIX
+
+
+class King:
+    name = "king"
+    streams = ("events", "results")
+
+    def __init__(self, setting: Setting) -> None:
+        desk, outstanding = Desk(setting), Outstanding()
+        control, events = Control(setting.base), Events(desk)
+        self._desk = desk
+        self._control = control
+        self._config = setting.config
+        self._problem = ""
+        self._gate = Gate(desk, outstanding, control)
+        self._deferrals = Deferrals(desk, self._gate)
+        self._reports = Reports(desk, events, outstanding, control)
+        self._petitions = Petitions(desk, self._gate, outstanding, control)
+        self._timetable = Timetable(desk, self._gate, outstanding)
+        self._dispatch = Dispatch(desk, self._gate, outstanding, self._deferrals)
+        self._vigil = Vigil(desk, events, outstanding, control)
+
+    def start(self) -> None:
+        for directory in (self._desk.setting.base.path("state", "king"), self._control.directory):
+            _sweep(directory)
+        self._vigil.start()
+        self._deferrals.start()
+        self._timetable.start()
+
+    def step(self) -> float:
+        interval = self._desk.config.settings.king.polling.interval_seconds
+        self._reload()
+        self._gate.refresh()
+        self._reports.step()
+        self._petitions.step()
+        self._vigil.step(interval)
+        self._timetable.step()
+        self._dispatch.step()
+        self._deferrals.step()
+        return min(interval, self._timetable.seconds_left(), self._gate.seconds_left())
+
+    def accepts(self) -> Mapping[str, Accept]:
+        return {"events": self._gate.accept}
+
+    def descriptors(self) -> Sequence[int]:
+        return ()
+
+    def stop(self) -> None:
+        """Nothing to do: what is in hand is taken again by the next king."""
+
+    def _reload(self) -> None:
+        if self._config.refresh():
+            self._desk.log.info("config.reloaded")
+            self._gate.refresh(now=True)
+        problem = str(self._config.problem or "")
+        if problem and problem != self._problem:
+            self._desk.log.error("config.refused", error=problem)
+        self._problem = problem
+
+
+def _sweep(directory: str) -> None:
+    """A king that was killed while it wrote left a file under a temporary name."""
+    for name in disk.names(directory):
+        if name.startswith(TEMPORARY_PREFIX) and writer_is_gone(name):
+            disk.remove(os.path.join(directory, name))
+
+
+def make(setting: Setting) -> King:
+    return King(setting)

@@ -1,0 +1,159 @@
+"""What all parts of the king work with: the bus, the clock, the log, words, and what is in hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Any
+
+from kingdom.bus.files.bus import FileBus
+from kingdom.bus.port import Accept, Claim, Move, New
+from kingdom.errors import LeaseLost, TryLater
+from kingdom.king.outcomes import Draft
+from kingdom.models.message import MessageBase
+from kingdom.models.task import Task
+from kingdom.runtime.config import Config
+from kingdom.runtime.role import Setting
+from kingdom.runtime.task_log import TaskLog
+from kingdom.topology import PENDING
+from kingdom.words import Words
+
+WORKER = "king"
+SOON = timedelta(seconds=1)
+RECORDED = "not_shown"  # the bus has it safe, and shows it when the disk lets it: it is done
+
+
+class Hands:
+    """Claims under way. A step that failed leaves them here, and the next one goes on with them:
+    the bus would give them to nobody, this process included, until their lease is over."""
+
+    def __init__(self, bus: FileBus) -> None:
+        self._bus = bus
+        self._held: dict[tuple[str, str], Claim] = {}
+
+    def take(self, stream: str, limit: int, accept: Accept | None = None) -> list[Claim]:
+        """What is due; what was left from before comes first, and all at once."""
+        left = [one for one in self._held.values() if _is_due(one, stream, accept)]
+        if left:
+            return left
+        return self._keep(self._bus.claim(stream, WORKER, limit, accept=accept))
+
+    def named(self, stream: str, id_: str) -> Claim | None:
+        """This message, wherever it lies; None if someone else holds it."""
+        held = self._held.get((stream, id_))
+        if held is not None:
+            return held
+        return next(iter(self._keep(self._bus.claim(stream, WORKER, ids=[id_]))), None)
+
+    def _keep(self, claims: list[Claim]) -> list[Claim]:
+        for claim in claims:
+            self._held[claim.stream, claim.id] = claim
+        return claims
+
+    def commit(self, moves: Iterable[Move], publish: Iterable[New] = ()) -> list[bool]:
+        """As the bus does it, for what is in hand."""
+        moves, publish = list(moves), list(publish)
+        try:
+            answers = self._bus.commit(moves, publish)
+        except LeaseLost:
+            self._held.clear()  # whichever it was: the bus will hand out again what is ours
+            raise
+        except TryLater as error:
+            if error.code != RECORDED:
+                raise
+            answers = [True] * len(publish)
+        for move in moves:
+            self._held.pop((move.claim.stream, move.claim.id), None)
+        return answers
+
+    def put_off(self, claim: Claim, until: datetime, reason: str) -> None:
+        self._bus.defer(claim, until, reason)
+        self._held.pop((claim.stream, claim.id), None)
+
+    def put_back(self, claim: Claim) -> None:
+        """It lay there when we took it, and is none of our business."""
+        status = "" if claim.stream == "results" else claim.message.status
+        self.commit([Move(claim, claim.state, status)])
+
+
+def _is_due(claim: Claim, stream: str, accept: Accept | None) -> bool:
+    """Whether it was taken to be handled; others were taken to be moved along with one of those."""
+    if claim.stream != stream or claim.state != PENDING or claim.message.delivery.processed_at:
+        return False
+    fields = claim.message.__dict__
+    return accept is None or accept(fields.get("type", ""), fields.get("priority", "normal"))
+
+
+class Desk:
+    def __init__(self, setting: Setting) -> None:
+        self.setting = setting
+        self.bus = setting.bus
+        self.log = setting.log
+        self.hands = Hands(setting.bus)
+        self.task_log = TaskLog(setting.base, setting.name, setting.clock)
+        self._words: tuple[str, Words] | None = None
+
+    @property
+    def config(self) -> Config:
+        return self.setting.config.current
+
+    @property
+    def words(self) -> Words:
+        language = self.config.settings.system.language
+        if self._words is None or self._words[0] != language:
+            self._words = language, Words(language)
+        return self._words[1]
+
+    def now(self) -> datetime:
+        return self.setting.clock.now()
+
+    def soon(self) -> datetime:
+        return self.now() + SOON
+
+    def monotonic(self) -> float:
+        return self.setting.clock.monotonic()
+
+    def messages(self, drafts: Iterable[tuple[Draft, Task]]) -> list[New]:
+        """Each with an id of its own, in the thread of its task."""
+        pairs = list(drafts)
+        return self.messages_named(self.bus.next_ids("msg", len(pairs)) if pairs else [], pairs)
+
+    def messages_named(self, ids: list[str], drafts: list[tuple[Draft, Task]]) -> list[New]:
+        return [New("messages", self._message(*one)) for one in zip(ids, drafts, strict=True)]
+
+    def _message(self, id_: str, of: tuple[Draft, Task]) -> MessageBase:
+        draft, task = of
+        return draft.kind(
+            id=id_,
+            content=draft.content,
+            created_at=self.now(),
+            task_id=task.id,
+            trace_id=task.trace_id,
+            **draft.fields,
+        )
+
+    def tell(self, type_: str, trace_id: str | None, **data: Any) -> None:
+        """An internal event about what is done already, so a full disk cannot undo it."""
+        try:
+            self.setting.internal.emit(type_, data, trace_id)
+        except TryLater as error:
+            self.log.warning("log.not_written", error=str(error), type=type_)
+
+    def tell_of_task(self, task: Task, event_type: str) -> None:
+        """A task has come to be."""
+        self.tell(
+            "task.created",
+            task.trace_id,
+            task_id=task.id,
+            event_type=event_type,
+            target_general=task.target_general,
+            priority=task.priority,
+        )
+        self.task_log.note(
+            task.id,
+            "created",
+            general=task.target_general,
+            type=task.type,
+            event=task.event_id,
+            original=task.original_task_id,
+        )

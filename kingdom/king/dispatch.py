@@ -1,0 +1,151 @@
+"""Events that ask for work: superseded, discarded, or made tasks, each in one commit.
+
+A crash before the commit leaves the events pending; after it, everything is done but the lines in
+the logs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from kingdom.bus.port import Claim, Move, New
+from kingdom.king.desk import Desk
+from kingdom.king.gate import Deferrals, Gate
+from kingdom.king.outcomes import start_of
+from kingdom.king.outstanding import Outstanding
+from kingdom.king.routing import newest, task_for, trace_of
+from kingdom.models.event import Event
+from kingdom.models.task import Task
+
+MOST_AT_ONCE = 32
+_ROUNDS = 8  # of one step, so that results and commands do not wait for a long queue
+
+
+@dataclass
+class _Batch:
+    """What becomes of the events that were taken together."""
+
+    superseded: list[tuple[Claim, Event]] = field(default_factory=list)  # and by which
+    discarded: list[Claim] = field(default_factory=list)
+    dispatched: list[tuple[Claim, Task]] = field(default_factory=list)
+
+
+class Dispatch:
+    def __init__(
+        self, desk: Desk, gate: Gate, outstanding: Outstanding, deferrals: Deferrals
+    ) -> None:
+        self._desk = desk
+        self._gate = gate
+        self._outstanding = outstanding
+        self._deferrals = deferrals
+        # An event that kills the king takes down with it whatever was taken at the same time. So
+        # a new king begins with one, and takes more as it goes well.
+        self._most = 1
+
+    def step(self) -> None:
+        for _ in range(_ROUNDS):
+            limit = self._gate.room(self._most)
+            claims = self._desk.hands.take("events", limit, self._gate.accept_work)
+            if not claims:
+                return
+            self._handle(claims)
+            self._most = min(self._most * 2, MOST_AT_ONCE)
+
+    def _handle(self, claims: list[Claim]) -> None:
+        batch = self._decide(claims)
+        moves = [
+            Move(claim, "dispatched", fields={"task_id": task.id, "trace_id": task.trace_id})
+            for claim, task in batch.dispatched
+        ]
+        moves += [_end(claim, f"Superseded by {winner.id}.") for claim, winner in batch.superseded]
+        moves += [_end(claim, _nobody(claim)) for claim in batch.discarded]
+        words = self._desk.words
+        tasks = [task for _, task in batch.dispatched]
+        starts = self._desk.messages((start_of(task, words), task) for task in tasks)
+        self._desk.hands.commit(moves, [*(New("tasks", task) for task in tasks), *starts])
+        self._tell(batch)
+
+    def _decide(self, claims: list[Claim]) -> _Batch:
+        batch = _Batch()
+        winners = []
+        for rivals in self._by_subject(claims):
+            winner = newest([_event(claim) for claim in rivals])
+            for claim in rivals:
+                if claim.id == winner.id:
+                    winners.append(claim)
+                else:
+                    batch.superseded.append((claim, winner))
+        generals = [self._desk.config.route(_event(claim).type) for claim in winners]
+        wanted = sum(general is not None for general in generals)
+        ids = iter(self._desk.bus.next_ids("task", wanted) if wanted else ())
+        now = self._desk.now()
+        for claim, general in zip(winners, generals, strict=True):
+            if general is None:
+                batch.discarded.append(claim)
+            else:
+                task = task_for(_event(claim), general, next(ids), now)
+                batch.dispatched.append((claim, task))
+        return batch
+
+    def _by_subject(self, claims: list[Claim]) -> Iterable[list[Claim]]:
+        """Claims of one type about one subject together, with those that still wait."""
+        groups: dict[tuple[str, str], list[Claim]] = {}
+        for claim in claims:
+            event = _event(claim)
+            key = (event.type, event.subject or f"only {event.id}")
+            if key not in groups:
+                groups[key] = []
+                for rival in self._desk.bus.alike(claim):
+                    if (taken := self._desk.hands.named("events", rival)) is not None:
+                        groups[key].append(taken)
+            if all(claim.id != one.id for one in groups[key]):
+                groups[key].append(claim)
+        return groups.values()
+
+    def _tell(self, batch: _Batch) -> None:
+        desk = self._desk
+        for claim, task in batch.dispatched:
+            event = _event(claim)
+            self._outstanding.add(task)
+            self._deferrals.forget(event.id)
+            desk.tell(
+                "event.dispatched",
+                task.trace_id,
+                event_id=event.id,
+                task_id=task.id,
+                target_general=task.target_general,
+            )
+            desk.tell_of_task(task, event.type)
+            desk.log.info(
+                "event.dispatched",
+                event_id=event.id,
+                type=event.type,
+                task_id=task.id,
+                general=task.target_general,
+                trace_id=task.trace_id,
+            )
+        for claim, winner in batch.superseded:
+            self._tell_end(claim, "event.superseded", superseded_by=winner.id)
+        for claim in batch.discarded:
+            self._tell_end(claim, "event.discarded", reason=_nobody(claim))
+
+    def _tell_end(self, claim: Claim, type_: str, **why: str) -> None:
+        event = _event(claim)
+        self._deferrals.forget(event.id)
+        self._desk.tell(type_, trace_of(event), event_id=event.id, event_type=event.type, **why)
+        self._desk.log.info(type_, event_id=event.id, type=event.type, **why)
+
+
+def _event(claim: Claim) -> Event:
+    assert isinstance(claim.message, Event)
+    return claim.message
+
+
+def _end(claim: Claim, reason: str) -> Move:
+    fields = {"reason": reason, "trace_id": trace_of(_event(claim))}
+    return Move(claim, "completed", fields=fields)
+
+
+def _nobody(claim: Claim) -> str:
+    return f"No general subscribes to {_event(claim).type}."

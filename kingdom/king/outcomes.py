@@ -1,0 +1,142 @@
+"""What a result means for its event, and what people are told of it. Pure.
+
+A task's thread ends with a `thread_update` that is `final`; a question leaves it open.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, assert_never
+
+from kingdom.failures import FAILURES
+from kingdom.king.routing import title_of
+from kingdom.models.message import (
+    HumanInputRequest,
+    MessageBase,
+    Notification,
+    ThreadStart,
+    ThreadUpdate,
+)
+from kingdom.models.result import Failed, Killed, NeedsHuman, Skipped, Success
+from kingdom.models.task import Task
+from kingdom.words import Words
+
+AnyResult = Success | Failed | NeedsHuman | Skipped | Killed
+FINAL = {"final": True}
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A message that has no id yet."""
+
+    kind: type[MessageBase]
+    content: str
+    fields: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    event_status: str
+    drafts: tuple[Draft, ...]
+
+
+def outcome(result: AnyResult, task: Task, words: Words, now: datetime, wait: float) -> Outcome:
+    """`wait`: seconds after which a question takes its default."""
+    announcements = tuple(_announcements(result, task, words))
+    match result:
+        case Success():
+            closing = _closing(words("king_success", summary=result.summary, **_names(task)))
+        case Skipped():
+            closing = _closing(words("king_skipped", reason=result.reason, **_names(task)))
+        case Failed() | Killed():
+            return Outcome("failed", (*announcements, _failure(result, task, words)))
+        case NeedsHuman():
+            return Outcome("completed", (*announcements, _question(result, task, now, wait)))
+        case _:
+            assert_never(result)
+    return Outcome("completed", (*announcements, closing))
+
+
+def start_of(task: Task, words: Words) -> Draft:
+    """Opens the thread of a task."""
+    content = words("king_started", type=task.type, **_names(task))
+    return Draft(ThreadStart, _with_title(content, task))
+
+
+def retry_of(task: Task, words: Words, original: str, *, answers: bool) -> Draft:
+    """`answers`: the original had a question open, which nobody need answer any more."""
+    content = words("king_retried", original=original, **_names(task))
+    context = {"context": {"answers": original}} if answers else {}
+    return Draft(ThreadStart, _with_title(content, task), context)
+
+
+def _with_title(content: str, task: Task) -> str:
+    return f"{content}\n{title_of(task)}".rstrip()
+
+
+def resumption_of(task: Task, words: Words, answer: str, who: str, original: str) -> Draft:
+    """In the thread of the task that asked, which the new one inherits."""
+    content = words("king_resumed", answer=answer, who=who or "?", **_names(task))
+    return Draft(ThreadUpdate, content, {"context": {"inherits": original, "answers": original}})
+
+
+def burial_of(task: Task, words: Words) -> Draft:
+    """For a task that ended without a result: nobody will ever report on it."""
+    delivery = task.delivery
+    code = delivery.last_error_code or "dropped"
+    error = delivery.last_error_message or words("king_no_report")
+    return _failed(task, words, error, code)
+
+
+def _failure(result: Failed | Killed, task: Task, words: Words) -> Draft:
+    soldier = (result.metrics or {}).get("soldier_id")
+    code = result.error_code or ("soldier_killed" if result.status == "killed" else "failed")
+    return _failed(task, words, result.error, code, soldier)
+
+
+def _failed(task: Task, words: Words, error: str, code: str, soldier: object = None) -> Draft:
+    content = words("king_failed", error=error, code=code, **_names(task))
+    if remedy := _remedy(code, task.id, soldier):
+        content = f"{content}\n{remedy}"
+    return _closing(content, urgency="high")
+
+
+def _remedy(code: str, task_id: str, soldier: object) -> str:
+    known = FAILURES.get(code)
+    if known is None:
+        return ""
+    names = {"TASK": task_id, "SOLDIER": soldier if isinstance(soldier, str) else task_id}
+    return re.sub(r"\b(TASK|SOLDIER)\b", lambda match: names[match[1]], known.remedy)
+
+
+def _question(result: NeedsHuman, task: Task, now: datetime, wait: float) -> Draft:
+    default = result.default or None
+    fields: dict[str, Any] = {
+        "urgency": "high",
+        "options": result.options or None,
+        "default": default,
+        "expires_at": now + timedelta(seconds=wait) if default else None,
+        "reply_context": {"task_id": task.id},
+    }
+    return Draft(HumanInputRequest, result.question, fields)
+
+
+def _announcements(result: AnyResult, task: Task, words: Words) -> Iterator[Draft]:
+    if result.proclamation is not None:
+        said = result.proclamation
+        yield Draft(Notification, said.message, {"channel": said.channel})
+    if result.notify_channel:
+        text = result.question or result.error or result.reason or result.summary
+        content = words("king_notice", text=text, status=result.status, **_names(task))
+        yield Draft(Notification, content, {"channel": result.notify_channel})
+
+
+def _closing(content: str, **fields: Any) -> Draft:
+    return Draft(ThreadUpdate, content, {"context": FINAL, **fields})
+
+
+def _names(task: Task) -> dict[str, str]:
+    return {"general": task.target_general, "task": task.id}

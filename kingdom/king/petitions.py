@@ -1,0 +1,240 @@
+"""What people ask of the king itself: answers to questions, and commands. Handled at once.
+
+Each ends in one commit. What a command writes in `state/control/` is written before, and writing it
+again changes nothing, so a crash in between is harmless.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kingdom.bus.files.places import HANDLED
+from kingdom.bus.port import Claim, Move, New
+from kingdom.king import commands
+from kingdom.king.commands import Answer, Command, Objection
+from kingdom.king.desk import Desk
+from kingdom.king.gate import Gate
+from kingdom.king.outcomes import Draft, resumption_of, retry_of
+from kingdom.king.outstanding import Outstanding
+from kingdom.king.routing import RESUME, is_own, trace_of
+from kingdom.models.event import Event
+from kingdom.models.message import ThreadUpdate
+from kingdom.models.priority import HIGH
+from kingdom.models.result import NeedsHuman
+from kingdom.models.task import Task
+from kingdom.runtime.config import ANSWER
+from kingdom.runtime.control import EVERYTHING, Control
+
+_MOST_AT_ONCE = 16
+
+
+class Petitions:
+    def __init__(self, desk: Desk, gate: Gate, outstanding: Outstanding, control: Control) -> None:
+        self._desk = desk
+        self._gate = gate
+        self._outstanding = outstanding
+        self._control = control
+
+    def step(self) -> None:
+        for claim in self._desk.hands.take("events", _MOST_AT_ONCE, is_own):
+            event = claim.message
+            assert isinstance(event, Event)
+            if event.type == ANSWER:
+                self._answer(claim, event)
+            elif event.type == "kingdom.command":
+                self._command(claim, event)
+            else:
+                self._end(claim, "failed", f"This version does not know {event.type}.")
+
+    # Answers
+
+    def _answer(self, claim: Claim, event: Event) -> None:
+        bus = self._desk.bus
+        try:
+            answer = commands.read_answer(event.payload)
+        except Objection as objection:
+            self._end(claim, "failed", str(objection))
+            return
+        task, result = bus.look("tasks", answer.task_id), bus.look("results", answer.task_id)
+        try:
+            asked = commands.open_question(answer, task, result, self._desk.config.generals)
+        except Objection as objection:
+            known = task[1] if task and isinstance(task[1], Task) else None
+            self._refuse_answer(claim, known, result[1] if result else None, str(objection))
+            return
+        question = self._desk.hands.named("results", asked.id)
+        if question is None or question.message.delivery.processed_at is None:
+            self._desk.hands.put_off(claim, self._desk.soon(), "the question is being handled")
+        else:
+            self._resume(claim, question, asked, answer)
+
+    def _resume(self, claim: Claim, question: Claim, asked: Task, answer: Answer) -> None:
+        desk = self._desk
+        task = self._continued(asked, claim, answer, question.message)
+        draft = resumption_of(task, desk.words, answer.text, answer.answered_by, asked.id)
+        desk.hands.commit(
+            [
+                Move(claim, "dispatched", fields={"task_id": task.id, "trace_id": task.trace_id}),
+                Move(question, HANDLED, fields={"answered_by": claim.id}),
+            ],
+            [New("tasks", task), *desk.messages([(draft, task)])],
+        )
+        self._outstanding.add(task)
+        desk.tell(
+            "event.dispatched",
+            task.trace_id,
+            event_id=claim.id,
+            task_id=task.id,
+            target_general=task.target_general,
+        )
+        desk.tell_of_task(task, ANSWER)
+        desk.tell("task.resumed", task.trace_id, task_id=task.id, original_task_id=asked.id)
+        desk.log.info(
+            "task.resumed",
+            task_id=task.id,
+            original_task_id=asked.id,
+            event_id=claim.id,
+            trace_id=task.trace_id,
+        )
+
+    def _continued(self, asked: Task, claim: Claim, answer: Answer, question: object) -> Task:
+        # A second question of the same work keeps the payload it all began with.
+        first = asked.payload.get("original", {}) if asked.type == RESUME else asked.payload
+        payload: dict[str, Any] = {
+            "answer": answer.text,
+            "answered_by": answer.answered_by,
+            "question": question.question if isinstance(question, NeedsHuman) else "",
+            "original": first,
+        }
+        return self._successor(
+            asked, event_id=claim.id, type=RESUME, payload=payload, priority=HIGH
+        )
+
+    def _refuse_answer(self, claim: Claim, task: Task | None, result: object, reason: str) -> None:
+        """Said in the thread, if there is one: someone waits there for something to happen."""
+        draft = Draft(ThreadUpdate, self._desk.words("king_refused_answer", reason=reason))
+        told = [] if task is None else [(draft, self._speaker_for(task, result))]
+        self._end(claim, "failed", reason, self._desk.messages(told))
+
+    def _speaker_for(self, task: Task, result: object) -> Task:
+        """Who has the thread now: the task that went on with the answer, if one did."""
+        answered_by = result.answered_by if isinstance(result, NeedsHuman) else None
+        event = self._desk.bus.look("events", answered_by) if answered_by else None
+        next_id = event[1].task_id if event and isinstance(event[1], Event) else None
+        found = self._desk.bus.look("tasks", next_id) if next_id else None
+        return found[1] if found and isinstance(found[1], Task) else task
+
+    # Commands
+
+    def _command(self, claim: Claim, event: Event) -> None:
+        try:
+            command = commands.read_command(event.payload)
+            if command.verb == "retry":
+                self._retry(claim, event, command)
+            else:
+                self._end(claim, "completed", self._steer(command, claim.id))
+        except Objection as objection:
+            self._end(claim, "failed", str(objection))
+        self._gate.refresh(now=True)
+
+    def _steer(self, command: Command, event_id: str) -> str:
+        """Write down what is asked; answers what was done."""
+        now, task_id = self._desk.now(), command.task_id
+        if command.verb == "thaw":
+            return self._thaw(task_id)
+        if task_id is None:
+            is_new = self._control.ask("freeze", EVERYTHING, by=event_id, at=now)
+            return "The kingdom is frozen." if is_new else "The kingdom was frozen already."
+        commands.open_task(task_id, self._desk.bus.look("tasks", task_id))
+        if command.verb == "freeze":
+            is_new = self._control.ask("freeze", task_id, by=event_id, at=now)
+            said = f"{task_id} is frozen." if is_new else f"{task_id} was frozen already."
+        else:
+            self._control.ask("cancel", task_id, by=event_id, at=now)
+            said = f"{task_id} is being cancelled."
+        self._desk.task_log.note(task_id, command.verb, event=event_id)
+        return said
+
+    def _thaw(self, task_id: str | None) -> str:
+        if task_id is not None:
+            was = self._control.take_back("freeze", task_id)
+            if was and self._control.is_asked("freeze", EVERYTHING):
+                return f"{task_id} is thawed, but the kingdom as a whole is frozen."
+            return f"{task_id} is thawed." if was else f"{task_id} was not frozen."
+        was = self._control.take_back("freeze", EVERYTHING)
+        said = "The kingdom is thawed." if was else "The kingdom was not frozen."
+        still = self._control.named("freeze")
+        return f"{said} Still frozen by itself: {', '.join(still)}." if still else said
+
+    def _retry(self, claim: Claim, event: Event, command: Command) -> None:
+        desk, task_id = self._desk, command.task_id or ""
+        found, result = desk.bus.look("tasks", task_id), desk.bus.look("results", task_id)
+        original = commands.ended_task(task_id, found, desk.config.generals)
+        is_open = result and isinstance(result[1], NeedsHuman) and not result[1].answered_by
+        question = desk.hands.named("results", task_id) if is_open else None
+        beginning = self._first_of(original) if command.fresh else original
+        task = self._successor(
+            original,
+            type=beginning.type,
+            payload=beginning.payload,
+            fresh=command.fresh or None,
+        )
+        draft = retry_of(task, desk.words, original.id, answers=question is not None)
+        moves = [self._ending(claim, "completed", f"{task.id} tries {original.id} again.", task)]
+        if question is not None:
+            moves.append(Move(question, HANDLED, fields={"answered_by": claim.id}))
+        desk.hands.commit(moves, [New("tasks", task), *desk.messages([(draft, task)])])
+        self._outstanding.add(task)
+        desk.tell_of_task(task, event.type)
+        desk.log.info(
+            "task.retried", task_id=task.id, original_task_id=original.id, event_id=claim.id
+        )
+
+    def _first_of(self, task: Task) -> Task:
+        """The task that a row of answers goes back to; as far as it is known."""
+        while task.type == RESUME and task.original_task_id:
+            found = self._desk.bus.look("tasks", task.original_task_id)
+            if found is None or not isinstance(found[1], Task):
+                break
+            task = found[1]
+        return task
+
+    def _successor(self, original: Task, **changes: Any) -> Task:
+        """A new task that continues an old one."""
+        kept: dict[str, Any] = {
+            "event_id": original.event_id,
+            "type": original.type,
+            "payload": original.payload,
+            "priority": original.priority,
+        }
+        return Task(
+            id=self._desk.bus.next_id("task"),
+            target_general=original.target_general,
+            created_at=self._desk.now(),
+            repo=original.repo,
+            original_task_id=original.id,
+            trust=original.trust,
+            trace_id=original.trace_id,
+            **(kept | changes),
+        )
+
+    # Ends
+
+    def _ending(self, claim: Claim, status: str, reason: str, task: Task | None = None) -> Move:
+        assert isinstance(claim.message, Event)
+        fields = {"reason": reason, "trace_id": trace_of(claim.message)}
+        if task is not None:
+            fields |= {"task_id": task.id}
+        return Move(claim, "completed", status, fields)
+
+    def _end(
+        self, claim: Claim, status: str, reason: str, publish: list[New] | None = None
+    ) -> None:
+        self._desk.hands.commit([self._ending(claim, status, reason)], publish or [])
+        self._desk.log.info(
+            "command.handled",
+            event_id=claim.id,
+            type=getattr(claim.message, "type", ""),
+            status=status,
+            reason=reason,
+        )

@@ -1,0 +1,102 @@
+"""What generals report: each result ends its event and becomes messages, in one commit.
+
+A crash before the commit leaves the result unhandled; after it, everything is done but the lines in
+the logs and the removal of what was asked about the task.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+from kingdom.bus.files.places import HANDLED
+from kingdom.bus.port import Claim, Move
+from kingdom.king.desk import Desk
+from kingdom.king.outcomes import AnyResult, outcome
+from kingdom.king.outstanding import Outstanding
+from kingdom.models.event import Event
+from kingdom.models.task import Task
+from kingdom.runtime.control import Control
+
+DISPATCHED = "dispatched"
+_MOST_AT_ONCE = 64
+
+
+class Busy(Exception):
+    """Someone else holds the event of this task just now."""
+
+
+class Events:
+    """The events that wait for their tasks."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    def waiting_for(self, task: Task) -> Claim | None:
+        """The event of this task, taken; None if there is none, or it went another way.
+
+        An operator may have moved it, and it may have been dispatched again as another task.
+        """
+        found = self._desk.bus.look("events", task.event_id)
+        if found is None or not _waits_for(*found, task.id):
+            return None
+        claim = self._desk.hands.named("events", task.event_id)
+        if claim is None:
+            raise Busy(f"{task.event_id} is in other hands")
+        if _waits_for(claim.state, claim.message, task.id):
+            return claim
+        self._desk.hands.put_back(claim)
+        return None
+
+
+def _waits_for(state: str, event: object, task_id: str) -> bool:
+    return state == DISPATCHED and isinstance(event, Event) and event.task_id == task_id
+
+
+class Reports:
+    def __init__(
+        self, desk: Desk, events: Events, outstanding: Outstanding, control: Control
+    ) -> None:
+        self._desk = desk
+        self._events = events
+        self._outstanding = outstanding
+        self._control = control
+
+    def step(self) -> None:
+        for claim in self._desk.hands.take("results", _MOST_AT_ONCE):
+            try:
+                self._handle(claim)
+            except Busy as reason:
+                self._desk.hands.put_off(claim, self._desk.soon(), str(reason))
+
+    def _handle(self, claim: Claim) -> None:
+        result = cast(AnyResult, claim.message)
+        found = self._desk.bus.look("tasks", result.task_id)
+        task = found[1] if found else None
+        if result.delivery.processed_at is not None:
+            # Taken along with an answer that then was not committed: its messages are out already.
+            self._desk.hands.commit([Move(claim, HANDLED)])
+        elif isinstance(task, Task):
+            self._report(claim, result, task)
+        else:
+            self._desk.hands.commit([Move(claim, HANDLED)])
+            self._desk.log.warning("result.unknown_task", task_id=result.task_id)
+
+    def _report(self, claim: Claim, result: AnyResult, task: Task) -> None:
+        desk = self._desk
+        wait = desk.config.settings.king.questions.default_after_seconds
+        decided = outcome(result, task, desk.words, desk.now(), wait)
+        event = self._events.waiting_for(task)
+        moves = [Move(claim, HANDLED)]
+        if event is not None:
+            moves.append(Move(event, "completed", decided.event_status))
+        desk.hands.commit(moves, desk.messages((draft, task) for draft in decided.drafts))
+        self._outstanding.remove(task.id)
+        self._control.forget(task.id)
+        desk.task_log.note(task.id, "reported", status=result.status, code=result.error_code)
+        desk.log.info(
+            "result.handled",
+            task_id=task.id,
+            event_id=task.event_id,
+            status=result.status,
+            trace_id=task.trace_id,
+        )

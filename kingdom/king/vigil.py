@@ -1,0 +1,122 @@
+"""Looks after tasks on which nobody may ever report: dropped, buried, or lost with their result.
+
+Their events end as failed, with a message, so that nothing waits for ever. Looked at when the king
+starts and at its polling interval; what it costs grows with the tasks under way, not with history.
+"""
+
+from __future__ import annotations
+
+from kingdom.bus.files.places import HANDLED
+from kingdom.bus.port import Move
+from kingdom.king.commands import OPEN_STATES
+from kingdom.king.desk import Desk
+from kingdom.king.outcomes import Draft, burial_of
+from kingdom.king.outstanding import Outstanding
+from kingdom.king.reports import DISPATCHED, Busy, Events
+from kingdom.models.event import Event
+from kingdom.models.ids import is_id
+from kingdom.models.task import Task
+from kingdom.runtime.control import EVERYTHING, Control
+from kingdom.store import disk
+from kingdom.topology import DEAD, EVENTS, PENDING
+
+_SUFFIX = ".json"
+
+
+class Vigil:
+    def __init__(
+        self, desk: Desk, events: Events, outstanding: Outstanding, control: Control
+    ) -> None:
+        self._desk = desk
+        self._bus = desk.bus
+        self._events = events
+        self._outstanding = outstanding
+        self._control = control
+        self._silent: set[str] = set()  # ended, and no result was there at the last look
+        self._next_look = float("-inf")
+
+    def start(self) -> None:
+        """Know again what a former life had made."""
+        for waiting in self._bus.waiting("tasks"):
+            self._add(waiting)
+        for result in self._bus.waiting("results"):
+            self._add(self._task(result.id))
+        for event in self._dispatched():
+            task = self._task(event.task_id or "")
+            self._add(task)
+            if task is None:
+                self._end_without_task(event)
+        for wish in ("cancel", "freeze"):
+            for name in self._control.named(wish):
+                if name not in self._outstanding and name != EVERYTHING:
+                    self._control.take_back(wish, name)
+
+    def _add(self, task: object) -> None:
+        if isinstance(task, Task):
+            self._outstanding.add(task)
+
+    def _task(self, task_id: str) -> Task | None:
+        found = self._bus.look("tasks", task_id) if task_id else None
+        return found[1] if found and isinstance(found[1], Task) else None
+
+    def _dispatched(self) -> list[Event]:
+        found = []
+        for name in disk.names(self._desk.setting.base.path(EVENTS.root, DISPATCHED)):
+            id_ = name.removesuffix(_SUFFIX)
+            seen = self._bus.look("events", id_) if name.endswith(_SUFFIX) and is_id(id_) else None
+            if seen and seen[0] == DISPATCHED and isinstance(seen[1], Event):
+                found.append(seen[1])
+        return found
+
+    def _end_without_task(self, event: Event) -> None:
+        """Task and event come to be in one commit, so someone has removed the task's file."""
+        claim = self._desk.hands.named("events", event.id)
+        if claim is None or claim.state != DISPATCHED:
+            return
+        reason = f"Its task {event.task_id or ''} is gone."
+        self._desk.hands.commit([Move(claim, "completed", "failed", {"reason": reason})])
+        self._desk.log.warning("event.task_gone", event_id=event.id, task_id=event.task_id)
+
+    def step(self, interval: float) -> None:
+        moment = self._desk.monotonic()
+        if moment < self._next_look:
+            return
+        self._next_look = moment + interval
+        silent = {task.id for task in self._outstanding.tasks() if self._is_silent(task)}
+        self._silent = silent
+
+    def _is_silent(self, task: Task) -> bool:
+        """Whether it ended and nobody reported, which may be so for the blink of an eye."""
+        found, result = self._bus.look("tasks", task.id), self._bus.look("results", task.id)
+        if (found and found[0] in OPEN_STATES) or (result and result[0] == PENDING):
+            return False
+        if result and result[0] == HANDLED:
+            self._close(task, "failed" if result[1].status in ("failed", "killed") else "completed")
+        elif (found and found[0] == DEAD) or task.id in self._silent:
+            now = found[1] if found and isinstance(found[1], Task) else task
+            self._close(now, "failed", burial_of(now, self._desk.words))
+        else:
+            return True
+        return False
+
+    def _close(self, task: Task, status: str, *drafts: Draft) -> None:
+        desk = self._desk
+        try:
+            event = self._events.waiting_for(task)
+        except Busy:
+            return  # at the next look
+        if event is not None or drafts:
+            moves = [Move(event, "completed", status)] if event else []
+            desk.hands.commit(moves, desk.messages((draft, task) for draft in drafts))
+            code = task.delivery.last_error_code
+            desk.task_log.note(task.id, "closed", status=status, code=code)
+            desk.log.warning(
+                "task.closed",
+                task_id=task.id,
+                event_id=task.event_id,
+                status=status,
+                code=code,
+                trace_id=task.trace_id,
+            )
+        self._outstanding.remove(task.id)
+        self._control.forget(task.id)

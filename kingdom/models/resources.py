@@ -1,0 +1,44 @@
+"""`state/resources.json`: how the machine and the budget are, as the chamberlain measured it."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field, ValidationError
+
+from kingdom.models.fields import Count, Timestamp
+from kingdom.models.part import Part
+
+Health = Literal["green", "yellow", "orange", "red"]
+TokenStatus = Literal["ok", "warning", "critical", "unknown"]
+
+
+class Tokens(Part):
+    """How much of the day's budget is spent. Money is text: a sum must not become a float."""
+
+    status: TokenStatus = "unknown"
+    daily_cost_usd: str | None = None
+
+
+class Soldiers(Part):
+    active: Count = 0
+    max: Count = 0
+
+
+class Resources(Part):
+    health: Health
+    cpu_percent: float | None = None
+    memory_percent: float | None = None
+    disk_percent: float | None = None
+    load: float | None = None
+    soldiers: Soldiers = Field(default_factory=Soldiers)
+    tokens: Tokens = Field(default_factory=Tokens)
+    updated_at: Timestamp
+
+
+def read_resources(raw: Any) -> Resources | None:
+    """What was measured; None for a file that does not say so in this form."""
+    try:
+        return Resources.model_validate(raw)
+    except ValidationError:
+        return None

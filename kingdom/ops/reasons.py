@@ -1,0 +1,320 @@
+"""Why something happened, or has not happened yet: one sentence each, and what helps.
+
+The gates are asked with the king's own functions, so what is said here is what the king decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from kingdom.clock import Clock
+from kingdom.errors import NotFound
+from kingdom.failures import FAILURES
+from kingdom.king.admission import deferral
+from kingdom.king.routing import is_own
+from kingdom.models.priority import NORMAL
+from kingdom.ops.hold_ups import (
+    Reason,
+    age_of,
+    burial,
+    damage,
+    delivery_of,
+    hold_ups,
+    misconfigured,
+    order_of,
+    sentence,
+    text,
+    wishes,
+)
+from kingdom.ops.listing import ENDED, seconds
+from kingdom.ops.relations import SOLDIER, Found, Journey, Line, files, journey_of
+from kingdom.ops.surroundings import Surroundings
+from kingdom.ops.tracing import Moment, in_utc, trace
+from kingdom.store import disk
+from kingdom.store.paths import BaseDir
+from kingdom.topology import DEAD, PENDING
+from kingdom.words.spans import age
+
+KING, ENVOY = "king", "envoy"
+_SHOWN = 3
+
+
+class Explanation(NamedTuple):
+    about: str
+    where: str
+    reasons: list[Reason]
+
+
+def why(
+    base: BaseDir, typed: str, environment: Mapping[str, str], clock: Clock
+) -> list[Explanation]:
+    """About the thing of this id; of a trace id, about all that has not come to its end."""
+    name = typed.rpartition("/")[2]
+    everything = list(files(base))
+    journey = journey_of(base, name, everything)
+    around = Surroundings(base, environment, clock.now(), everything)
+    teller = _Teller(around, journey)
+    if SOLDIER.fullmatch(name):
+        return [teller.soldier(name)]
+    named = [one for one in journey.files if one.id == name]
+    if named:
+        return [teller.explain(_most_telling(named))]
+    if not journey.files and not journey.lines:
+        trace(base, typed)  # which says that nothing is known
+    of_trace = [one for one in journey.files if one.content.get("trace_id") == name]
+    if of_trace:
+        open_ones = [one for one in of_trace if one.state not in (*ENDED, DEAD)]
+        return [teller.explain(one) for one in open_ones or [_first(of_trace)]]
+    return [_remembered(name, trace(base, typed).moments)]
+
+
+def _most_telling(same_id: list[Found]) -> Found:
+    """A task and its result share an id, and the task knows more."""
+    return min(same_id, key=lambda one: (one.stream == "results", one.state == DEAD))
+
+
+def _first(found: list[Found]) -> Found:
+    order = ("events", "tasks", "messages", "results")
+    return min(found, key=lambda one: (order.index(one.stream), text(one, "created_at")))
+
+
+def _remembered(name: str, moments: list[Moment]) -> Explanation:
+    own = [one for one in moments if one.about == name] or moments
+    last = own[-1]
+    said = f"The last the logs tell of it is from {in_utc(last.at)}: {last.text}."
+    gone = Reason("Its file is no longer kept.", f"The whole story: kingdom trace {name}")
+    return Explanation(name, "no longer kept", [gone, Reason(said)])
+
+
+class _Teller:
+    def __init__(self, around: Surroundings, journey: Journey) -> None:
+        self._around = around
+        self._journey = journey
+
+    def explain(self, one: Found) -> Explanation:
+        tellers = {"events": self._event, "tasks": self._task, "messages": self._message}
+        teller = tellers.get(one.stream, self._result)
+        told = list(damage(one)) or list(teller(one))
+        return Explanation(one.id, f"{one.stream}/{one.state}", told)
+
+    # Events
+
+    def _event(self, one: Found) -> Iterator[Reason]:
+        task = self._journey.of("tasks", text(one, "task_id"))
+        if one.state == PENDING:
+            yield from hold_ups(self._around, one, KING)
+            yield from self._admission(one)
+        elif one.state == DEAD:
+            yield from burial(one)
+        elif text(one, "reason"):
+            yield Reason(sentence(text(one, "reason")))
+        elif task:
+            yield Reason(f"It became {task.id}, a task of {text(task, 'target_general')}.")
+            yield from self._course(task)
+        else:
+            yield from self._without_task(one)
+
+    def _without_task(self, one: Found) -> Iterator[Reason]:
+        name = text(one, "task_id") or "a task"
+        result = self._journey.of("results", name)
+        yield Reason(f"It became {name}, which is no longer kept.")
+        if result:
+            yield from self._result(result)
+        elif one.state == "completed":
+            yield Reason(f"It ended: {text(one, 'status')}.")
+
+    def _admission(self, one: Found) -> Iterator[Reason]:
+        around, type_ = self._around, text(one, "type")
+        if around.config is None or around.gates is None:
+            yield misconfigured(around)
+            return
+        if is_own(type_):
+            yield Reason("The king handles it itself, as soon as it looks.")
+            return
+        general = around.config.route(type_)
+        if general is None:
+            wanted = ", ".join(sorted(around.config.generals)) or "none is installed"
+            yield Reason(
+                f"No general subscribes to {type_}: the king will discard it.",
+                f"Add it to `subscribes` in a manifest. Generals: {wanted}.",
+            )
+            return
+        priority = text(one, "priority") or NORMAL
+        held = deferral(around.gates, general.manifest, priority)
+        if held:
+            yield Reason(f"{held.reason}", held.remedy)
+        ahead = [other for other in around.ahead_of(one) if order_of(other) < order_of(one)]
+        if ahead:
+            names = ", ".join(other.id for other in sorted(ahead, key=order_of)[:_SHOWN])
+            yield Reason(f"{len(ahead)} come before it, by priority, then age: {names}.")
+        if not held and around.runs(KING):
+            yield Reason(f"Nothing holds it back: it goes to {general.name} next.")
+
+    # Tasks
+
+    def _task(self, one: Found) -> Iterator[Reason]:
+        yield from self._cause(one)
+        yield from self._course(one)
+
+    def _course(self, one: Found) -> Iterator[Reason]:
+        if one.state == PENDING:
+            yield from hold_ups(self._around, one, text(one, "target_general"))
+            yield from self._soldiers(one)
+        elif one.state == "in_progress":
+            yield from self._at_work(one)
+        elif one.state == DEAD:
+            yield from burial(one)
+        else:
+            result = self._journey.of("results", one.id)
+            ended = Reason(f"It ended: {text(one, 'status')}. Its result is no longer kept.")
+            yield from self._result(result) if result else iter([ended])
+
+    def _cause(self, one: Found) -> Iterator[Reason]:
+        event_id, general = text(one, "event_id"), text(one, "target_general")
+        event = self._journey.of("events", event_id)
+        if event_id.startswith("schedule-"):
+            yield Reason(f"It was made for {general} by its schedule {event_id[9:]}.")
+        elif text(one, "original_task_id"):
+            came = "to go on with an answer to" if text(one, "type") == "resume" else "to repeat"
+            original = text(one, "original_task_id")
+            yield Reason(f"It was made for {general} {came} {original} (by {event_id}).")
+        else:
+            what = text(event, "type") if event else text(one, "type")
+            yield Reason(f"It was made for {general} because of {event_id} ({what}).")
+
+    def _soldiers(self, one: Found) -> Iterator[Reason]:
+        around, general = self._around, text(one, "target_general")
+        if around.config is None or around.gates is None:
+            yield misconfigured(around)
+            return
+        package = around.config.generals.get(general)
+        if package is None:
+            yield Reason(
+                f"{general} is not installed, so nobody takes it up.",
+                f"Put its package into config/generals/{general}, or: kingdom cancel {one.id}",
+            )
+            return
+        if not around.gates.engine.available:
+            yield Reason(around.gates.engine.reason, around.gates.engine.remedy)
+        at_work = [str(entry.get("general")) for entry in around.soldiers()]
+        own, limit = at_work.count(general), package.manifest.max_soldiers
+        if limit is not None and own >= limit:
+            yield Reason(f"All soldiers of {general} are at work ({limit}).", "It waits its turn.")
+        elif len(at_work) >= around.gates.max_soldiers:
+            yield Reason(f"All soldiers are at work ({len(at_work)}).", "It waits its turn.")
+
+    def _at_work(self, one: Found) -> Iterator[Reason]:
+        around, general = self._around, text(one, "target_general")
+        entry = next((e for e in around.soldiers() if e.get("task_id") == one.id), None)
+        yield from wishes(around, one)
+        if not around.runs(general):
+            yield Reason(
+                f"{general} is not running: its soldier goes on, and is harvested later.",
+                "Start it with: kingdom start",
+            )
+        if entry is None:
+            yield Reason("Its soldier is being prepared, or what it did is being judged.")
+            return
+        soldier, at = str(entry.get("id")), str(entry.get("started_at"))
+        beat = disk.facts_of(around.base.path("state", "results", f"{one.id}-heartbeat"))
+        pulse = "" if beat is None else f", last sign of life {self._ago(beat.st_mtime)} ago"
+        since = self._ago(seconds(at) or around.now.timestamp())
+        said = f"{soldier} is at it since {since} (attempt {entry.get('attempt', 1)}){pulse}."
+        yield Reason(said, f"Look over its shoulder: kingdom attach {soldier}")
+
+    # Results
+
+    def _result(self, one: Found) -> Iterator[Reason]:
+        status, code = text(one, "status"), text(one, "error_code")
+        if status == "needs_human":
+            yield from self._question(one)
+            return
+        why_so = text(one, "error") or text(one, "reason") or text(one, "summary")
+        yield Reason(f"It ended: {status}. {sentence(why_so)}".strip())
+        failure = FAILURES.get(code)
+        if failure:
+            remedy = failure.remedy.replace("TASK", one.id)
+            soldier = _within(one, "metrics", "soldier_id")
+            yield Reason(
+                failure.sentence, remedy.replace("SOLDIER", soldier) if soldier else remedy
+            )
+        if one.state == PENDING:
+            yield from hold_ups(self._around, one, KING)
+
+    def _question(self, one: Found) -> Iterator[Reason]:
+        asked = f"It asked: {sentence(text(one, 'question'))}"
+        answer = self._journey.of("events", text(one, "answered_by"))
+        if answer:
+            yield Reason(f"{asked} It was answered: {sentence(_within(answer, 'payload', 'text'))}")
+            successor = self._journey.of("tasks", text(answer, "task_id"))
+            if successor:
+                yield Reason(f"{successor.id} goes on with that.")
+                yield from self._course(successor)
+        elif text(one, "answered_by"):
+            yield Reason(f"{asked} It was answered ({text(one, 'answered_by')}).")
+        else:
+            yield Reason(asked, f'Answer it with: kingdom answer {one.id} "..."')
+
+    # Messages
+
+    def _message(self, one: Found) -> Iterator[Reason]:
+        if text(one, "task_id"):
+            yield Reason(f"It is about {text(one, 'task_id')}.")
+        if one.state == "sent":
+            moment = in_utc(str(delivery_of(one).get("processed_at", "")))
+            yield Reason(f"It was shown in {text(one, 'channel')} at {moment}.")
+        elif one.state == DEAD:
+            yield from burial(one)
+        else:
+            yield from hold_ups(self._around, one, ENVOY)
+            task = text(one, "task_id")
+            ahead = [
+                other
+                for other in self._around.ahead_of(one)
+                if task and text(other, "task_id") == task and age_of(other) < age_of(one)
+            ]
+            if ahead:
+                first = min(ahead, key=age_of)
+                yield Reason(
+                    f"{first.id} of the same task has to be shown before it.",
+                    f"See why that waits: kingdom why {first.id}",
+                )
+            elif self._around.runs(ENVOY) and not delivery_of(one).get("next_retry_at"):
+                yield Reason("Nothing holds it back: it is shown next.")
+
+    # Soldiers
+
+    def soldier(self, name: str) -> Explanation:
+        entry = next((e for e in self._around.soldiers() if e.get("id") == name), None)
+        tasks = [one for one in self._journey.files if one.stream == "tasks"]
+        lines = self._journey.about(name)
+        if entry is None and not lines and not tasks:
+            raise NotFound(
+                f"Nothing is known of {name}.", remedy="See who is at work: kingdom status"
+            )
+        task_id = str(entry.get("task_id")) if entry else _task_named(name, lines, tasks)
+        told = [Reason(f"It was set to work on {task_id}.")]
+        told += [Reason(f"It ended: {line.data['status']}.") for line in lines if _is_end(line)]
+        task = self._journey.of("tasks", task_id)
+        if task:
+            told += self.explain(task).reasons
+        return Explanation(name, "at work" if entry else "ended", told)
+
+    def _ago(self, moment: float) -> str:
+        return age(self._around.now.timestamp() - moment)
+
+
+def _within(one: Found, part: str, key: str) -> str:
+    inner = one.content.get(part)
+    value = inner.get(key) if isinstance(inner, dict) else None
+    return value if isinstance(value, str) else ""
+
+
+def _is_end(line: Line) -> bool:
+    return line.type == "soldier.completed" and isinstance(line.data.get("status"), str)
+
+
+def _task_named(name: str, lines: list[Line], tasks: list[Found]) -> str:
+    named = [line.data["task_id"] for line in lines if isinstance(line.data.get("task_id"), str)]
+    return str(named[0]) if named else tasks[0].id

@@ -1,0 +1,144 @@
+"""Starting the suite for good: in the background, and back only when it is known how it went."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kingdom.clock import SystemClock
+from kingdom.errors import KingdomError, TryLater
+from kingdom.ops.suite import Suite
+from kingdom.runtime.children import Notice
+from kingdom.runtime.detaching import Launch, detached
+from kingdom.runtime.processes import WARDEN, AlreadyRuns, Seat, until
+from kingdom.runtime.warden import Warden
+from kingdom.store import disk
+from kingdom.store.paths import BaseDir
+
+PATIENCE = 60.0  # seconds for all roles to come up
+MOMENT = 0.3  # seconds that a warden which was just killed may take to be gone
+
+
+@dataclass
+class Started:
+    """How the first start of every role went."""
+
+    pid: int
+    up: list[str] = field(default_factory=list)
+    failed: dict[str, str] = field(default_factory=dict)
+    silent: list[str] = field(default_factory=list)  # neither up nor dead in time
+
+
+def refuse_second(base: BaseDir) -> None:
+    seat = Seat(base, WARDEN)
+    if not until(lambda: not seat.is_taken(), MOMENT):
+        raise AlreadyRuns(WARDEN, seat.holder(), base)
+
+
+def log_of_warden(base: BaseDir) -> str:
+    return base.path("logs", "warden.log")
+
+
+def start(
+    base: BaseDir,
+    suite: Suite,
+    environment: Mapping[str, str],
+    *,
+    launch: Launch = detached,
+    patience: float = PATIENCE,
+) -> Started:
+    """In the background. Comes back when every role has shown life, or died, or kept us waiting."""
+    refuse_second(base)
+    disk.make_directory(base.logs)
+    wanted = [post.name for post in suite.posts()]
+    reading, writing = os.pipe2(os.O_CLOEXEC)
+    launch(lambda: _guarded(base, suite, environment, writing), log_of_warden(base))
+    os.close(writing)
+    try:
+        return _outcome(base, wanted, _lines(reading, patience))
+    finally:
+        os.close(reading)
+
+
+def run_here(base: BaseDir, suite: Suite, environment: Mapping[str, str]) -> int:
+    """In the foreground, until a signal comes."""
+    refuse_second(base)
+    os.chdir(base.root)
+    return Warden(base, suite, environment).run()
+
+
+def _guarded(base: BaseDir, suite: Suite, environment: Mapping[str, str], writing: int) -> int:
+    """In the background process: whatever refuses to start is told to the one who waits."""
+    teller = _Teller(writing, {post.name for post in suite.posts()})
+    os.chdir(base.root)
+    try:
+        return Warden(base, suite, environment, tell=teller.tell, private=teller.open).run()
+    except KingdomError as error:
+        teller.say({"refused": [error.sentence, error.remedy, error.code]})
+        return error.exit_code
+
+
+class _Teller:
+    """What the background process says to the one that waits, a line each, until all is said."""
+
+    def __init__(self, descriptor: int, awaited: set[str]) -> None:
+        self.open = [descriptor]
+        self._awaited = awaited
+
+    def tell(self, notice: Notice) -> None:
+        self.say({"role": notice.name, "problem": notice.problem, "warden": os.getpid()})
+        self._awaited.discard(notice.name)
+        if not self._awaited:
+            self._close()
+
+    def say(self, line: dict[str, Any]) -> None:
+        for descriptor in self.open:
+            try:
+                os.write(descriptor, json.dumps(line).encode() + b"\n")
+            except BrokenPipeError:
+                self._close()  # whoever started us has gone: nobody needs to know
+
+    def _close(self) -> None:
+        while self.open:
+            os.close(self.open.pop())
+
+
+def _lines(descriptor: int, patience: float) -> Iterator[dict[str, Any]]:
+    """What it says, until it closes or takes too long."""
+    clock = SystemClock()
+    deadline = clock.monotonic() + patience
+    rest = b""
+    while (left := deadline - clock.monotonic()) > 0:
+        if not select.select([descriptor], [], [], left)[0]:
+            return
+        data = os.read(descriptor, 4096)
+        if not data:
+            return
+        *whole, rest = (rest + data).split(b"\n")
+        yield from map(json.loads, whole)
+
+
+def _outcome(base: BaseDir, wanted: list[str], lines: Iterator[dict[str, Any]]) -> Started:
+    started = Started(pid=0)
+    for line in lines:
+        if "refused" in line:
+            sentence, remedy, code = line["refused"]
+            raise TryLater(sentence, remedy=remedy, code=code)
+        started.pid = line["warden"]
+        if line["problem"]:
+            started.failed[line["role"]] = line["problem"]
+        else:
+            started.up.append(line["role"])
+    started.up.sort(key=wanted.index)
+    started.silent = [n for n in wanted if n not in started.up and n not in started.failed]
+    if not Seat(base, WARDEN).is_taken():
+        raise TryLater(
+            "The warden ended before all roles were up.",
+            remedy=f"See why in {log_of_warden(base)}.",
+            code="start_failed",
+        )
+    return started

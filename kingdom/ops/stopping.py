@@ -1,0 +1,77 @@
+"""Ending the suite: the warden ends its roles in order; what is left without one is ended too."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from kingdom.runtime.processes import PATIENCE, WARDEN, Seat, end_all, send_signal, until
+from kingdom.store import disk
+from kingdom.store.paths import BaseDir
+from kingdom.topology import GENERAL_PREFIX, START_ORDER, role_of
+
+# As long as a warden may take that has to kill every role, one kind after the other.
+PATIENCE_WITH_WARDEN = PATIENCE * (len(START_ORDER) + 1)
+
+
+@dataclass
+class Stopped:
+    ended: list[str] = field(default_factory=list)
+    killed: list[str] = field(default_factory=list)  # would not end by themselves
+
+
+def running(base: BaseDir) -> list[Seat]:
+    """Every role that runs, in the order they start, whoever started it."""
+    names = [name for name in disk.names(base.state) if _is_role(name)]
+    names.sort(key=lambda name: (START_ORDER.index(role_of(name)), name))
+    return [seat for seat in (Seat(base, name) for name in names) if seat.is_taken()]
+
+
+def _is_role(name: str) -> bool:
+    return name in START_ORDER or name.startswith(GENERAL_PREFIX)
+
+
+def stop(base: BaseDir) -> Stopped:
+    """Nothing of the suite runs afterwards; soldiers go on."""
+    stopped = Stopped()
+    before = running(base)
+    warden = Seat(base, WARDEN)
+    if warden.is_taken():
+        before.append(warden)
+        _end_warden(warden, stopped)
+    for role in reversed(START_ORDER):
+        left = [seat for seat in running(base) if role_of(seat.name) == role]
+        stopped.killed += [seat.name for seat in end_all(left)]
+    stopped.ended = [seat.name for seat in before if seat.name not in stopped.killed]
+    return stopped
+
+
+def _end_warden(seat: Seat, stopped: Stopped) -> None:
+    pid = seat.holder()
+    if pid is None or not send_signal(pid, signal.SIGTERM):
+        return
+    if not until(lambda: not seat.is_taken(), PATIENCE_WITH_WARDEN):
+        send_signal(pid, signal.SIGKILL)
+        until(lambda: not seat.is_taken(), PATIENCE)
+        stopped.killed.append(seat.name)
+
+
+def end_soldiers(base: BaseDir, environment: Mapping[str, str]) -> list[str]:
+    """Ends every session; back when each soldier has ended what it started."""
+    from kingdom.clients.tmux import Tmux
+
+    tmux = Tmux(base, environment)
+    names = sorted(tmux.sessions())
+    if names:
+        tmux.end_server()
+        until(lambda: not any(is_running(base, name) for name in names), PATIENCE)
+    return names
+
+
+def is_running(base: BaseDir, soldier: str) -> bool:
+    """Whether the process that keeps this soldier lives."""
+    from kingdom.general.spec import SoldierFiles
+
+    runner = SoldierFiles(base).runner_of(soldier)
+    return runner is not None and runner.is_alive()

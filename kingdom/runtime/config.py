@@ -1,0 +1,262 @@
+"""The configuration as a role holds it: settings, and the general packages, checked together.
+
+`config/generals/{name}/` defines a general; a package of the same name in `config/local/generals/`
+wins as a whole. `LiveConfig` reads anew when a file changed, and keeps the last good one otherwise.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from kingdom.clock import Clock
+from kingdom.errors import ConfigurationError, KingdomError
+from kingdom.models.manifest import Manifest, read_manifest
+from kingdom.settings.loading import Settings, load_settings, read_if_there
+from kingdom.settings.model import FILES
+from kingdom.settings.yaml_file import MAX_BYTES
+from kingdom.store import disk
+from kingdom.store.paths import BaseDir
+
+MANIFEST, PROMPT, SOUL = "manifest.yaml", "prompt.md", "soul.md"
+GUIDE = "workspace-claude.md"
+# What a prompt may name; a general puts it in once, and never looks at what it put in.
+PLACEHOLDER = re.compile(r"\{\{(.*?)\}\}")
+TASK_PLACEHOLDERS = ("TASK_ID", "TASK_TYPE", "REPO", "REPO_DIR")
+PAYLOAD_PLACEHOLDER = re.compile(r"payload(?:\.[A-Za-z0-9_-]+)+\Z")
+# The king handles these itself, so no general can have them.
+COMMANDS = ("kingdom.command", "workflow.command")
+ANSWER = "slack.human_response"
+OWN_TYPES = (*COMMANDS, ANSWER)
+_ALL_BELOW = ".*"
+_LOOK_SECONDS = 1.0
+
+Stamp = tuple[str, int, int, int]
+
+
+@dataclass(frozen=True)
+class General:
+    """One general package, as it was read."""
+
+    manifest: Manifest
+    directory: str
+    prompt: str
+    soul: str | None = None
+
+    @property
+    def name(self) -> str:
+        return self.manifest.name
+
+
+@dataclass(frozen=True)
+class Config:
+    """Everything in `config/`. `guide` is what every soldier is told, before its general's soul."""
+
+    settings: Settings
+    generals: Mapping[str, General] = field(default_factory=dict)
+    guide: str = ""
+    _exact: dict[str, General] = field(init=False, repr=False, compare=False, default_factory=dict)
+    _below: list[tuple[str, General]] = field(
+        init=False, repr=False, compare=False, default_factory=list
+    )
+
+    def __post_init__(self) -> None:
+        for general in self.generals.values():
+            for wanted in general.manifest.subscribes:
+                if wanted.endswith(_ALL_BELOW):
+                    self._below.append((wanted[:-1], general))
+                else:
+                    self._exact[wanted] = general
+        self._below.sort(key=lambda one: -len(one[0]))
+
+    def route(self, event_type: str) -> General | None:
+        """Who subscribes: an exact type beats a pattern, a longer pattern a shorter one."""
+        exact = self._exact.get(event_type)
+        if exact is not None:
+            return exact
+        return next((one for start, one in self._below if event_type.startswith(start)), None)
+
+
+def load_config(base: BaseDir, environment: Mapping[str, str]) -> Config:
+    """What is in force now, or `ConfigurationError` with the file, the key and what helps."""
+    settings = load_settings(base.config, environment)
+    generals = {name: _general(name, place) for name, place in sorted(_packages(base).items())}
+    _refuse_rivals(generals)
+    return Config(settings, generals, _guide(base))
+
+
+def _packages(base: BaseDir) -> dict[str, str]:
+    """The directory of each general; one in `config/local/` comes instead of the shipped one."""
+    found = {}
+    for root in _package_roots(base):
+        for name in _names(root):
+            directory = os.path.join(root, name)
+            if not name.startswith(".") and os.path.isdir(directory):
+                found[name] = directory
+    return found
+
+
+def _names(root: str) -> list[str]:
+    try:
+        return disk.names(root)
+    except OSError as error:
+        raise ConfigurationError(
+            f"{root}: it cannot be read: {error.strerror}.",
+            remedy="Make it a directory that this user may read.",
+        ) from None
+
+
+def _package_roots(base: BaseDir) -> tuple[str, str]:
+    return os.path.join(base.config, "generals"), os.path.join(base.config, "local", "generals")
+
+
+def _general(name: str, directory: str) -> General:
+    path = os.path.join(directory, MANIFEST)
+    manifest = read_manifest(_needed(path), path)
+    if manifest.name != name:
+        raise ConfigurationError(
+            f"{path}: `name` is {manifest.name}, but its directory is {name}.",
+            remedy="Give both the same name.",
+        )
+    _refuse_own_types(manifest, path)
+    prompt_path = os.path.join(directory, PROMPT)
+    prompt = _text(_needed(prompt_path), prompt_path)
+    _refuse_unknown_placeholders(prompt, prompt_path)
+    soul_path = os.path.join(directory, SOUL)
+    soul = read_if_there(soul_path)
+    return General(manifest, directory, prompt, None if soul is None else _text(soul, soul_path))
+
+
+def _needed(path: str) -> bytes:
+    data = read_if_there(path)
+    if data is None:
+        raise ConfigurationError(
+            f"{os.path.dirname(path)}: a general package without {os.path.basename(path)}.",
+            remedy="Add the file, or remove the directory.",
+        )
+    return data
+
+
+def _text(data: bytes, path: str) -> str:
+    if len(data) > MAX_BYTES:
+        raise ConfigurationError(f"{path}: it has more than {MAX_BYTES:,} bytes.")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise ConfigurationError(f"{path}: it is not UTF-8.", remedy="Save it as UTF-8.") from None
+
+
+def _guide(base: BaseDir) -> str:
+    for place in (os.path.join(base.config, "local"), base.config):
+        path = os.path.join(place, GUIDE)
+        data = read_if_there(path)
+        if data is not None:
+            return _text(data, path)
+    return ""
+
+
+def _refuse_own_types(manifest: Manifest, path: str) -> None:
+    for wanted in manifest.subscribes:
+        if wanted in OWN_TYPES:
+            raise ConfigurationError(
+                f"{path}: `subscribes`: {wanted} is handled by the king itself.",
+                remedy="Leave it out.",
+            )
+
+
+def _refuse_unknown_placeholders(prompt: str, path: str) -> None:
+    for number, line in enumerate(prompt.splitlines(), 1):
+        for match in PLACEHOLDER.finditer(line):
+            if not is_placeholder(match[1]):
+                raise ConfigurationError(
+                    f"{path}:{number}: {match[0]} is not a placeholder.",
+                    remedy=f"Known: {', '.join(TASK_PLACEHOLDERS)} and payload.KEY, "
+                    "each in double braces.",
+                )
+
+
+def is_placeholder(name: str) -> bool:
+    return name in TASK_PLACEHOLDERS or PAYLOAD_PLACEHOLDER.match(name) is not None
+
+
+def _refuse_rivals(generals: Mapping[str, General]) -> None:
+    """Two that claim one type, or one schedule's name: nobody could say whose it is."""
+    types: dict[str, General] = {}
+    schedules: dict[str, General] = {}
+    for general in generals.values():
+        for wanted in dict.fromkeys(general.manifest.subscribes):
+            _refuse_rival(types, wanted, general, "claim the type")
+        for schedule in general.manifest.schedules:
+            _refuse_rival(schedules, schedule.name, general, "have a schedule named")
+
+
+def _refuse_rival(taken: dict[str, General], name: str, general: General, what: str) -> None:
+    other = taken.setdefault(name, general)
+    if other is not general:
+        raise ConfigurationError(
+            f"{_manifest_of(other)} and {_manifest_of(general)} both {what} {name}.",
+            remedy="Take it out of one of them.",
+        )
+
+
+def _manifest_of(general: General) -> str:
+    return os.path.join(general.directory, MANIFEST)
+
+
+class LiveConfig:
+    """The configuration of a running role. `problem` says why the newest files are not in force."""
+
+    def __init__(self, base: BaseDir, environment: Mapping[str, str], clock: Clock) -> None:
+        self.problem: KingdomError | None = None
+        self._base = base
+        self._environment = environment
+        self._clock = clock
+        self._looked_at = clock.monotonic()
+        # Before reading: what changes meanwhile is then seen as a change.
+        self._stamps = frozenset(_stamps(base))
+        self.current = load_config(base, environment)
+
+    def refresh(self) -> bool:
+        """Whether another configuration is in force than before."""
+        now = self._clock.monotonic()
+        if now - self._looked_at < _LOOK_SECONDS:
+            return False
+        self._looked_at = now
+        stamps = frozenset(_stamps(self._base))
+        if stamps == self._stamps:
+            return False
+        self._stamps = stamps
+        try:
+            fresh = load_config(self._base, self._environment)
+        except KingdomError as error:
+            self.problem = error
+            return False
+        self.problem = None
+        changed = fresh != self.current
+        self.current = fresh
+        return changed
+
+
+def _stamps(base: BaseDir) -> Iterator[Stamp]:
+    """Tells one state of all configuration files from the next, without reading them."""
+    for path in _files(base):
+        try:
+            facts = os.stat(path)
+        except OSError:
+            continue  # reading says what is wrong with it
+        yield path, facts.st_ino, facts.st_mtime_ns, facts.st_size
+
+
+def _files(base: BaseDir) -> Iterator[str]:
+    for place in (base.config, os.path.join(base.config, "local")):
+        for name in (*(f"{one}.yaml" for one in FILES), GUIDE):
+            yield os.path.join(place, name)
+    for root in _package_roots(base):
+        yield root
+        for name in disk.names(root) if os.path.isdir(root) else []:
+            directory = os.path.join(root, name)
+            yield directory  # one that is empty is a change, too
+            for part in (MANIFEST, PROMPT, SOUL):
+                yield os.path.join(directory, part)

@@ -1,0 +1,60 @@
+"""What people asked to be cancelled or frozen: files in `state/control/` whose presence is the
+state.
+
+The king writes them when a command comes; generals read them, and watch the directory. The content
+says who asked and when, for people.
+"""
+
+from __future__ import annotations
+
+import os
+from datetime import datetime
+from typing import Literal
+
+from kingdom.clock import isoformat
+from kingdom.store import disk
+from kingdom.store.paths import TEMPORARY_PREFIX, BaseDir
+from kingdom.store.state import write_json
+
+Wish = Literal["cancel", "freeze"]
+EVERYTHING = "all"  # no task has this name
+
+
+class Control:
+    def __init__(self, base: BaseDir) -> None:
+        self.directory = base.control
+
+    def ask(self, wish: Wish, name: str, *, by: str, at: datetime) -> bool:
+        """Whether it is new."""
+        if self.is_asked(wish, name):
+            return False
+        disk.make_directory(self.directory)
+        write_json(self._path(wish, name), {"by": by, "at": isoformat(at)})
+        return True
+
+    def take_back(self, wish: Wish, name: str) -> bool:
+        """Whether it had been asked."""
+        return disk.remove(self._path(wish, name))
+
+    def is_asked(self, wish: Wish, name: str) -> bool:
+        return disk.exists(self._path(wish, name))
+
+    def is_frozen(self, task_id: str) -> bool:
+        return self.is_asked("freeze", EVERYTHING) or self.is_asked("freeze", task_id)
+
+    def forget(self, task_id: str) -> None:
+        """The task has ended: nothing about it is asked any more."""
+        self.take_back("cancel", task_id)
+        self.take_back("freeze", task_id)
+
+    def named(self, wish: Wish) -> list[str]:
+        """The tasks, and `all`, for which this is asked."""
+        ending = f".{wish}"
+        return sorted(
+            name.removesuffix(ending)
+            for name in disk.names(self.directory)
+            if name.endswith(ending) and not name.startswith(TEMPORARY_PREFIX)
+        )
+
+    def _path(self, wish: Wish, name: str) -> str:
+        return os.path.join(self.directory, f"{name}.{wish}")

@@ -1,0 +1,202 @@
+"""What a role is, what it is given, and the loop that every role runs in.
+
+A role's own code decides and acts; it never waits. Waiting, waking, the heartbeat, the lock, the
+log, signals and what becomes of an error are the same for all, and are here.
+
+Reads `config/`; writes `state/{name}/{lock,pid,heartbeat}` and the logs. A crash leaves the lock
+free (the kernel sees to it), and what the role had in hand comes back through the bus.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from kingdom.bus.files.bus import FileBus
+from kingdom.bus.opening import open_bus
+from kingdom.bus.port import Accept
+from kingdom.clock import Clock, SystemClock
+from kingdom.errors import EXIT_DONE, EXIT_FAILED, KingdomError, TryLater
+from kingdom.runtime.internal_log import InternalLog
+from kingdom.runtime.logging import configure, get_logger
+from kingdom.runtime.processes import EndAsked, Seat
+from kingdom.store.paths import BaseDir
+from kingdom.topology import role_of
+
+if TYPE_CHECKING:
+    from structlog.typing import FilteringBoundLogger
+
+    from kingdom.runtime.config import LiveConfig
+
+LONGEST_WAIT = 10.0  # seconds between two heartbeats of a role that has nothing to do
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0  # after a step that may work another time
+# What a machine refuses for a while: no reason to fall over, and nothing a restart would mend.
+PASSING = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE)
+
+
+class Role(Protocol):
+    """One long-running process, as its loop sees it."""
+
+    name: str
+    streams: tuple[str, ...]
+
+    def start(self) -> None:
+        """Once, after the bus recovered: adopt what a former life left."""
+
+    def step(self) -> float:
+        """Do all that is due now, without blocking; seconds until it is wanted again."""
+
+    def accepts(self) -> Mapping[str, Accept]:
+        """What of its streams may wake it."""
+
+    def descriptors(self) -> Sequence[int]:
+        """What else may wake it, when it can be read."""
+
+    def stop(self) -> None:
+        """An orderly end, between two steps."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """All that a role is given."""
+
+    name: str
+    base: BaseDir
+    environment: Mapping[str, str]
+    bus: FileBus
+    config: LiveConfig
+    clock: Clock
+    log: FilteringBoundLogger
+    internal: InternalLog
+
+
+Make = Callable[[Setting], Role]
+
+
+def run(
+    base: BaseDir,
+    name: str,
+    make: Make,
+    environment: Mapping[str, str],
+    *,
+    config: LiveConfig | None = None,
+    clock: Clock | None = None,
+) -> int:
+    """This process is that role until a signal asks it to end; answers the exit code.
+
+    A `config` given by the warden is the last good one it knows, so that a role can be restarted
+    while someone is in the middle of editing a file.
+    """
+    clock = clock or SystemClock()
+    configure(name, base, environment=environment)
+    log = get_logger()
+    seat = Seat(base, name)
+    seat.take()
+    asked = EndAsked()
+    try:
+        return _live(seat, asked, make, lambda: _setting(base, name, environment, config, clock))
+    except KingdomError as error:
+        log.error("role.failed", error=str(error), code=error.code)
+        return error.exit_code
+    except Exception:
+        log.exception("role.crashed")
+        return EXIT_FAILED
+    finally:
+        asked.close()
+        seat.leave()
+
+
+def _setting(
+    base: BaseDir,
+    name: str,
+    environment: Mapping[str, str],
+    config: LiveConfig | None,
+    clock: Clock,
+) -> Setting:
+    from kingdom.runtime.config import LiveConfig
+
+    config = config or LiveConfig(base, environment, clock)
+    general = name if role_of(name) == "general" else None
+    bus = open_bus(base, config.current.settings, general=general, clock=clock)
+    internal = InternalLog(base, name, clock)
+    return Setting(name, base, environment, bus, config, clock, get_logger(), internal)
+
+
+def _live(seat: Seat, asked: EndAsked, make: Make, prepare: Callable[[], Setting]) -> int:
+    setting = prepare()
+    try:
+        role = make(setting)
+        loop = _Loop(role, setting, seat, asked)
+        if loop.begin():
+            while not asked:
+                loop.turn()
+            role.stop()
+        setting.log.info("role.stopped")
+    finally:
+        setting.bus.close()
+    return EXIT_DONE
+
+
+class _Loop:
+    """Step, heartbeat, wait; and a pause when the world is not ready for a step."""
+
+    def __init__(self, role: Role, setting: Setting, seat: Seat, asked: EndAsked) -> None:
+        self._role = role
+        self._bus = setting.bus
+        self._log = setting.log
+        self._seat = seat
+        self._asked = asked
+        self._pause = 0.0
+
+    def begin(self) -> bool:
+        """Recover and start, as often as it takes; False if it was asked to end before."""
+        while not self._asked:
+            if self._try(self._begin):
+                return True
+        return False
+
+    def _begin(self) -> None:
+        found = self._bus.recover()
+        self._role.start()
+        self._log.info("role.started", commits=found.commits, lost_leases=found.lost_leases)
+
+    def turn(self) -> None:
+        self._try(self._turn)
+
+    def _turn(self) -> None:
+        seconds = self._role.step()
+        self._seat.beat()
+        if self._asked:
+            return
+        self._bus.wait(
+            self._role.streams,
+            max(min(seconds, LONGEST_WAIT), 0.0),
+            accepts=self._role.accepts(),
+            also=[self._asked.fileno(), *self._role.descriptors()],
+        )
+        self._asked.drain()
+
+    def _try(self, act: Callable[[], None]) -> bool:
+        """Whether it could be done; after one that may work another time, a pause."""
+        try:
+            act()
+        except TryLater as error:
+            self._wait_for_better_times(str(error), error.code)
+            return False
+        except OSError as error:
+            if error.errno not in PASSING:
+                raise
+            self._wait_for_better_times(str(error), "disk_refused")
+            return False
+        self._pause = 0.0
+        return True
+
+    def _wait_for_better_times(self, sentence: str, code: str) -> None:
+        self._pause = min(self._pause * 2, LONGEST_PAUSE) or FIRST_PAUSE
+        self._log.warning("role.paused", error=sentence, code=code, seconds=self._pause)
+        with suppress(OSError):  # a full disk may be what it waits for
+            self._seat.beat()
+        self._asked.pause(self._pause)

@@ -1,0 +1,64 @@
+"""What the suite costs when there is nothing to do: a warden, the roles, and five generals."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from kingdom.ops.init import init
+from kingdom.store.paths import BaseDir
+from tests.bench.figures import Figure, at_most
+from tests.bench.place import own_place
+from tests.bench.report import Rate
+
+_MEMORY = 200.0  # MB that is not shared, over all of them
+_SETTLING = 3.0  # seconds after the start until it counts as idle
+
+
+def idling(directory: str, seconds: float) -> tuple[list[Figure], list[Rate]]:
+    base = BaseDir(own_place(directory))
+    init(base)
+    Path(base.path("config", "local", "system.yaml")).write_text("runtime: {engine: rehearsal}\n")
+    _kingdom(base, "start")
+    try:
+        time.sleep(_SETTLING)
+        pids = _pids(base)
+        before, began = _cpu_seconds(pids), time.monotonic()
+        time.sleep(seconds)
+        share = (_cpu_seconds(pids) - before) / (time.monotonic() - began)
+        megabytes = sum(map(_private_megabytes, pids))
+    finally:
+        _kingdom(base, "stop")
+    return [
+        Figure("idle: share of one core", share, at_most(0.01), note=f"over {seconds:.0f} s"),
+        Figure("idle: memory of its own, to 200 MB", megabytes / _MEMORY, at_most(1.0)),
+    ], [
+        Rate("idle: memory not shared", megabytes, f"MB in {len(pids)} processes"),
+        Rate("idle: processor time", share * 1e6, "µs a second"),
+    ]
+
+
+def _kingdom(base: BaseDir, *words: str) -> None:
+    command = [sys.executable, "-m", "kingdom", "--base-dir", base.root, *words]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, timeout=120)
+
+
+def _pids(base: BaseDir) -> list[int]:
+    return [int(path.read_text()) for path in Path(base.state).glob("*/pid")]
+
+
+def _cpu_seconds(pids: list[int]) -> float:
+    ticks = 0
+    for pid in pids:
+        words = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+        ticks += int(words[11]) + int(words[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def _private_megabytes(pid: int) -> float:
+    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    kilobytes = [int(line.split()[1]) for line in lines if line.startswith("Private_")]
+    return sum(kilobytes) / 1024

@@ -1,0 +1,387 @@
+"""What the envoy remembers: threads, open questions, defaults; and what it does when it forgot."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kingdom.bus.files.bus import FileBus
+from kingdom.bus.port import Move
+from kingdom.envoy.transport import Reply, Thread
+from kingdom.models.result import NeedsHuman
+from kingdom.store.paths import BaseDir
+from tests.support.envoy import (
+    TASK,
+    Life,
+    awaiting,
+    console,
+    internal,
+    mappings,
+    publish,
+    question,
+    shown,
+    start,
+)
+from tests.support.kingdom import START, MovableClock, counts, files, load, message
+
+RESUMED = "task-20260207-002"
+FILES = ["thread-mappings.json", "awaiting-responses.json"]
+
+
+@pytest.fixture
+def live(base: BaseDir, clock: MovableClock) -> Iterator[Callable[..., Life]]:
+    lives: list[Life] = []
+
+    def begin(**options: Any) -> Life:
+        for life in lives:
+            life.end()
+        lives[:] = [Life(base, clock, **options)]
+        return lives[0]
+
+    yield begin
+    for life in lives:
+        life.end()
+
+
+def update(number: int, task_id: str = TASK, **context: Any) -> Any:
+    return message(number, task_id=task_id, context=context)
+
+
+def resumed(number: int) -> Any:
+    """What the king says when an answer came."""
+    return update(number, RESUMED, inherits=TASK, answers=TASK)
+
+
+def answered(base: BaseDir, task_id: str = TASK, by: str = "evt-slack-response-1") -> None:
+    """As the king leaves the result when it takes an answer."""
+    bus = FileBus(base, durable=False)
+    bus.publish("results", NeedsHuman(task_id=task_id, summary="?", question="?"))
+    (claim,) = bus.claim("results", "king", ids=[task_id])
+    bus.commit([Move(claim, "handled", fields={"answered_by": by})])
+    bus.close()
+
+
+# Threads
+
+
+def test_a_thread_is_mapped_from_the_first_word_to_the_last(
+    base: BaseDir, live: Callable[..., Life]
+) -> None:
+    life = live()
+    publish(base, start(1))
+    life.go()
+    entry = {"channel": "console", "thread_ts": TASK, "created_at": "2026-02-07T10:00:00.000Z"}
+    assert mappings(base) == {TASK: entry}
+    publish(base, update(2))
+    life.go()
+    assert mappings(base) == {TASK: entry}
+    publish(base, update(3, final=True))
+    life.go()
+    assert mappings(base) == {}
+
+
+def test_a_thread_keeps_the_channel_it_began_in(base: BaseDir, live: Callable[..., Life]) -> None:
+    publish(base, start(1, channel="#dev"), update(2))
+    live().go()
+    assert load(base, "messages/sent", "msg-20260207-002")["channel"] == "#dev"
+
+
+def test_a_resumed_task_goes_on_in_the_thread_of_the_one_that_asked(
+    base: BaseDir, live: Callable[..., Life]
+) -> None:
+    life = live()
+    publish(base, start(1, channel="#dev"), question(2))
+    life.go()
+    assert set(mappings(base)) == set(awaiting(base)) == {TASK}
+    publish(base, resumed(3), update(4, RESUMED, final=True))
+    life.go()
+    for number in (3, 4):
+        sent = load(base, "messages/sent", f"msg-20260207-00{number}")
+        assert (sent["channel"], sent["thread_ts"]) == ("#dev", TASK)
+    assert "  #dev  task-20260207-001 (task-20260207-002)  msg-20260207-003\n" in console(base)
+    assert (mappings(base), awaiting(base)) == ({}, {})
+
+
+def test_a_thread_nobody_remembers_begins_anew(base: BaseDir, live: Callable[..., Life]) -> None:
+    publish(base, update(1), update(2, RESUMED, inherits="task-20260101-001"))
+    live().go()
+    assert {task: one["thread_ts"] for task, one in mappings(base).items()} == {
+        TASK: TASK,
+        RESUMED: RESUMED,
+    }
+
+
+@pytest.mark.parametrize("context", [{"inherits": 7}, {"answers": ["x"]}, {"final": "yes"}])
+def test_a_context_of_another_form_is_no_context(
+    base: BaseDir, live: Callable[..., Life], context: dict[str, Any]
+) -> None:
+    publish(base, start(1), update(2, **context))
+    live().go()
+    assert counts(base) == {"messages/sent": 2}
+    assert set(mappings(base)) == {TASK}
+
+
+# Questions
+
+
+def test_a_question_awaits_its_answer(base: BaseDir, live: Callable[..., Life]) -> None:
+    life = live()
+    publish(base, start(1), question(2, options=["a", "b"], default="a", trace_id="t1"))
+    life.go()
+    assert awaiting(base) == {
+        TASK: {
+            "msg_id": "msg-20260207-002",
+            "question": "Which branch?",
+            "options": ["a", "b"],
+            "default": "a",
+            "asked_at": "2026-02-07T10:00:00.000Z",
+            "channel": "console",
+            "thread_ts": TASK,
+            "trace_id": "t1",
+        }
+    }
+    publish(base, resumed(3))
+    life.go()
+    assert awaiting(base) == {}
+    (told,) = internal(base, "message.human_response")
+    assert told["data"] == {"task_id": TASK, "thread_ts": TASK}
+    assert told["trace_id"] == "t1"
+
+
+def test_a_question_answered_before_it_was_shown_does_not_stay_open(
+    base: BaseDir, live: Callable[..., Life]
+) -> None:
+    """`kingdom ask` lists it while it waits to be shown."""
+    answered(base)
+    publish(base, question(1))
+    live().go()
+    assert (shown(base), awaiting(base)) == (["msg-20260207-001"], {})
+
+
+def test_a_question_answered_while_the_envoy_was_away_does_not_stay_open(
+    base: BaseDir, live: Callable[..., Life]
+) -> None:
+    publish(base, question(1))
+    live().go()
+    answered(base)
+    live()
+    assert awaiting(base) == {}
+
+
+def test_the_last_word_of_a_task_closes_its_question(
+    base: BaseDir, live: Callable[..., Life]
+) -> None:
+    publish(base, question(1), update(2, final=True))
+    live().go()
+    assert (mappings(base), awaiting(base)) == ({}, {})
+
+
+# Defaults
+
+
+def asked_for_an_hour(number: int = 1, **fields: Any) -> Any:
+    until = START + timedelta(hours=1)
+    return question(number, **({"default": "main", "expires_at": until} | fields))
+
+
+def answers(base: BaseDir) -> list[str]:
+    return files(base).get("events/pending", [])
+
+
+def test_the_default_is_taken_once_when_time_is_up(
+    base: BaseDir, live: Callable[..., Life], clock: MovableClock
+) -> None:
+    publish(base, asked_for_an_hour(trace_id="t1"))
+    life = live()
+    assert life.go() == 5.0
+    clock.advance(3598)
+    assert life.go() == 2.0, "it wakes up for that"
+    assert answers(base) == []
+    clock.advance(2)
+    life.go()
+    moment = int((START + timedelta(hours=1)).timestamp())
+    assert answers(base) == [f"evt-slack-response-{TASK}-{moment}"]
+    event = load(base, "events/pending", answers(base)[0])
+    assert event["type"] == "slack.human_response"
+    assert (event["source"], event["priority"], event["trace_id"]) == ("envoy", "high", "t1")
+    assert event["payload"] == {"task_id": TASK, "text": "main", "answered_by": "default"}
+    (told,) = internal(base, "event.detected")
+    assert told["data"]["event_id"] == event["id"]
+
+    for _ in range(3):
+        clock.advance(3600)
+        life.go()
+    life = live()
+    life.go()
+    assert len(answers(base)) == len(internal(base, "event.detected")) == 1
+    publish(base, resumed(2))
+    life.go()
+    assert awaiting(base) == {}
+    assert internal(base, "message.human_response") == [], "no human has responded"
+
+
+def test_the_default_is_taken_once_also_when_that_was_not_noted(
+    base: BaseDir, live: Callable[..., Life], clock: MovableClock
+) -> None:
+    publish(base, asked_for_an_hour())
+    live().go()
+    path = Path(base.path("state/envoy/awaiting-responses.json"))
+    before = path.read_text()
+    clock.advance(3600)
+    live().go()
+    path.write_text(before)
+    live().go()
+    assert len(answers(base)) == len(internal(base, "event.detected")) == 1
+
+
+def test_a_question_that_was_answered_in_time_takes_no_default(
+    base: BaseDir, live: Callable[..., Life], clock: MovableClock
+) -> None:
+    publish(base, asked_for_an_hour())
+    life = live()
+    life.go()
+    answered(base)
+    clock.advance(3600)
+    life.go()
+    assert (answers(base), awaiting(base)) == ([], {})
+
+
+def test_a_question_without_a_default_stays_open_for_ever(
+    base: BaseDir, live: Callable[..., Life], clock: MovableClock
+) -> None:
+    publish(base, asked_for_an_hour(default=None))
+    life = live()
+    life.go()
+    clock.advance(86_400)
+    assert life.go() == 5.0
+    assert (answers(base), set(awaiting(base))) == ([], {TASK})
+
+
+# Replies that a transport brings
+
+
+class Talkative:
+    """A transport of our own in which people reply."""
+
+    at_once = 1
+
+    def __init__(self) -> None:
+        self.replies: list[Reply] = []
+
+    def send(self, message: Any, thread: Any, *, perhaps_sent: bool = False) -> Thread:
+        return thread or Thread("C1", f"{message.id}.ts")
+
+    def settle(self) -> None: ...
+
+    def poll(self) -> list[Reply]:
+        taken, self.replies = self.replies, []
+        return taken
+
+    def descriptors(self) -> list[int]:
+        return []
+
+    def close(self) -> None: ...
+
+
+def test_the_first_reply_that_answers_counts(
+    base: BaseDir, live: Callable[..., Life], clock: MovableClock
+) -> None:
+    transport = Talkative()
+    life = live(transport=lambda setting: transport)
+    publish(base, question(1, options=["Main", "next"]))
+    life.go()
+    thread = Thread("C1", "msg-20260207-001.ts")
+    moments = [START + timedelta(seconds=n) for n in range(4)]
+    transport.replies = [
+        Reply(Thread("C1", "another"), "main", "U0", moments[0]),
+        Reply(thread, "what do you mean?", "U1", moments[1]),
+        Reply(thread, " main ", "U2", moments[2]),
+        Reply(thread, "next", "U3", moments[3]),
+    ]
+    life.go()
+    (id_,) = answers(base)
+    assert id_ == f"evt-slack-response-{TASK}-{int(moments[2].timestamp())}"
+    payload = load(base, "events/pending", id_)["payload"]
+    assert payload == {"task_id": TASK, "text": "Main", "answered_by": "U2"}
+    assert len(internal(base, "message.human_response")) == 1
+    publish(base, resumed(2))
+    life.go()
+    assert len(internal(base, "message.human_response")) == 1
+
+
+# Forgetting
+
+
+DAMAGE = {
+    "missing": None,
+    "empty": b"",
+    "torn": b'{"task-20260207-001": {"chan',
+    "not json": b"\xff\xfe",
+    "an array": b"[]",
+    "deep": b"[" * 100_000,
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
+def test_a_damaged_file_is_made_anew_from_what_was_sent(
+    base: BaseDir, live: Callable[..., Life], damage: bytes | None, name: str
+) -> None:
+    publish(
+        base,
+        start(1, channel="#dev"),
+        asked_for_an_hour(2),
+        start(3, task_id="task-20260207-003"),
+        update(4, "task-20260207-003", final=True),
+        question(5, task_id="task-20260207-004"),
+        update(6, "task-20260207-005", inherits="task-20260207-004", answers="task-20260207-004"),
+    )
+    live().go()
+    assert set(mappings(base)) == {TASK, "task-20260207-005"}
+    assert set(awaiting(base)) == {TASK}
+    remembered = {file: state(base, file).read_bytes() for file in FILES}
+    if damage is None:
+        state(base, name).unlink()
+    else:
+        state(base, name).write_bytes(damage)
+    live()
+    assert {file: state(base, file).read_bytes() for file in FILES} == remembered
+
+
+def state(base: BaseDir, name: str) -> Path:
+    return Path(base.path("state/envoy", name))
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_one_damaged_entry_costs_that_entry(
+    base: BaseDir, live: Callable[..., Life], name: str
+) -> None:
+    publish(base, start(1), question(2))
+    live().go()
+    content = json.loads(state(base, name).read_text())
+    content |= {"task-20260207-009": {"channel": 7}, "../x": content[TASK], "task-8": None}
+    content[TASK]["of_a_later_version"] = True
+    state(base, name).write_text(json.dumps(content))
+    publish(base, update(3, "task-20260207-005"))
+    life = live()
+    life.go()
+    assert json.loads(state(base, name).read_text())[TASK]["of_a_later_version"] is True
+    assert set(awaiting(base)) == {TASK}
+    assert set(mappings(base)) == {TASK, "task-20260207-005"}
+
+
+def test_a_damaged_sent_message_costs_that_message(
+    base: BaseDir, live: Callable[..., Life]
+) -> None:
+    publish(base, start(1), question(2))
+    live().go()
+    Path(base.path("queue/messages/sent/msg-20260207-001.json")).write_text("{")
+    for name in FILES:
+        state(base, name).unlink()
+    live()
+    assert set(awaiting(base)) == set(mappings(base)) == {TASK}

@@ -1,0 +1,260 @@
+"""Soldiers that are lost, late, hung or refused: nothing is left, and each failure is told."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from kingdom.bus.port import Claim, Problem
+from tests.support.barracks import Barracks, environment, until
+
+STAY = "trap '' TERM HUP; touch $KINGDOM_WORKSPACE/up; while :; do sleep 1000; done"
+# A child in its own session, a grandchild that nobody waits for, and a program that hears nothing.
+SPREAD = f"setsid sleep 1000 & (setsid sleep 1000 &) ; {STAY}"
+
+
+def is_up(barracks: Barracks, id_: str) -> bool:
+    return barracks.workspace(id_).joinpath("up").exists()
+
+
+def test_a_soldier_that_takes_too_long_is_ended_with_all_its_processes(barracks: Barracks) -> None:
+    barracks.command(SPREAD)
+    barracks.package(timeout_seconds=1.0)
+    (id_,) = barracks.publish()
+    with barracks.general() as life:
+        life.until(lambda: is_up(barracks, id_), "the program runs")
+        soldier = barracks.soldier(id_)
+        life.until(lambda: len(barracks.processes(soldier)) >= 3, "all of its processes")
+        life.until(lambda: barracks.result(id_), "a result")
+    result = barracks.result(id_)
+    assert result is not None
+    assert (result["status"], result["error_code"]) == ("killed", "timed_out")
+    assert barracks.processes(soldier) == set()
+    (event,) = barracks.events("soldier.timeout")
+    assert event["data"] == {"task_id": id_, "soldier_id": soldier, "timeout_seconds": 1.0}
+    until(lambda: soldier not in barracks.tmux().sessions(), "its session is gone")
+
+
+def test_signs_of_life_give_as_much_time_again_and_no_more(barracks: Barracks) -> None:
+    barracks.command("while :; do touch $KINGDOM_HEARTBEAT_PATH; sleep 0.1; done")
+    barracks.package(timeout_seconds=0.7)
+    (id_,) = barracks.publish()
+    with barracks.general() as life:
+        life.until(lambda: barracks.result(id_), "a result")
+    result = barracks.result(id_)
+    assert result is not None
+    assert result["error_code"] == "timed_out"
+    assert result["metrics"]["duration_seconds"] >= 1.4
+
+
+def test_signs_of_life_of_an_earlier_attempt_count_for_nothing(barracks: Barracks) -> None:
+    barracks.command("sleep 1000")
+    barracks.package(timeout_seconds=1.0)
+    (id_,) = barracks.publish()
+    beat = Path(barracks.base.results, f"{id_}-heartbeat")
+    beat.parent.mkdir(parents=True, exist_ok=True)
+    beat.touch()
+    with barracks.general() as life:
+        life.until(lambda: barracks.result(id_), "a result")
+    result = barracks.result(id_)
+    assert result is not None
+    assert result["metrics"]["duration_seconds"] < 2.0
+
+
+def test_what_a_soldier_writes_after_its_time_counts_for_nothing(barracks: Barracks) -> None:
+    barracks.package(timeout_seconds=1.0, retry={"max_attempts": 2, "backoff_seconds": 0.05})
+    (id_,) = barracks.publish(payload={"rehearsal": {"do": "late"}})
+    with barracks.general() as life:
+        life.until(lambda: barracks.result(id_), "a result")
+    result = barracks.result(id_)
+    assert result is not None
+    assert (result["error_code"], result["metrics"]["attempts"]) == ("timed_out", 2)
+    assert list(Path(barracks.base.results).glob(f"{id_}-raw-*")), "they did write"
+    assert not Path(barracks.base.results, f"{id_}-raw.json").exists()
+
+
+def test_a_soldier_whose_tmux_server_is_killed_is_tried_again(barracks: Barracks) -> None:
+    barracks.command(
+        'if [ -e up ]; then cat > $KINGDOM_RESULT_PATH <<END\n{"task_id": "'
+        '$KINGDOM_TASK_ID", "status": "skipped", "summary": "again", "reason": "lost"}\nEND\n'
+        "else touch up; sleep 1000; fi"
+    )
+    barracks.package(retry={"max_attempts": 2, "backoff_seconds": 0.05})
+    (id_,) = barracks.publish()
+    with barracks.general() as life:
+        life.until(lambda: is_up(barracks, id_), "the program runs")
+        first = barracks.soldier(id_)
+        barracks.tmux().end_server()
+        life.until(lambda: barracks.result(id_), "a result")
+    result = barracks.result(id_)
+    assert result is not None
+    assert (result["status"], result["metrics"]["attempts"]) == ("skipped", 2)
+    assert barracks.processes(first) == set()
+    (retried,) = barracks.events("task.retried")
+    assert "session is gone" in retried["data"]["error"]
+
+
+def test_a_soldier_whose_wrapper_is_killed_is_lost_with_all_its_processes(
+    barracks: Barracks,
+) -> None:
+    barracks.command(SPREAD)
+    barracks.package()
+    (id_,) = barracks.publish()
+    with barracks.general() as life:
+        life.until(lambda: is_up(barracks, id_), "the program runs")
+        soldier = barracks.soldier(id_)
+        os.kill(barracks.wrapper(id_), signal.SIGKILL)
+        life.until(lambda: barracks.result(id_), "a result")
+    result = barracks.result(id_)
+    assert result is not None
+    assert (result["status"], result["error_code"]) == ("failed", "soldier_lost")
+    assert barracks.processes(soldier) == set()
+    assert barracks.leftovers() == []
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+def test_a_cancelled_task_is_ended_with_all_its_processes(barracks: Barracks, frozen: bool) -> None:
+    barracks.command("setsid sleep 1000 & touch up; sleep 1000")
+    barracks.package(retry={"max_attempts": 3, "backoff_seconds": 0.05})
+    (id_,) = barracks.publish()
+    with barracks.general() as life:
+        life.until(lambda: is_up(barracks, id_), "the program runs")
+        soldier = barracks.soldier(id_)
+        if frozen:
+            barracks.ask(f"{id_}.freeze")
+            life.until(lambda: barracks.states() == ["frozen"], "frozen")
+        barracks.ask(f"{id_}.cancel")
+        life.until(lambda: barracks.result(id_), "a result")
+        life.until(lambda: barracks.sessions() == [], "not registered")
+    result = barracks.result(id_)
+    assert result is not None
+    assert (result["status"], result["error_code"]) == ("killed", "cancelled")
+    assert barracks.task(id_)[1]["status"] == "cancelled"
+    assert barracks.processes(soldier) == set()
+    assert os.listdir(barracks.base.control) == []
+    (event,) = barracks.events("task.cancelled")
+    assert event["data"]["task_id"] == id_
+
+
+def test_a_task_that_waits_is_cancelled_without_a_soldier(barracks: Barracks) -> None:
+    barracks.command("sleep 1000")
+    barracks.package(max_soldiers=1)
+    busy, waiting = barracks.publish(2)
+    with barracks.general() as life:
+        life.until(lambda: barracks.wrapper(busy), "the first soldier")
+        barracks.ask(f"{waiting}.cancel")
+        life.until(lambda: barracks.result(waiting), "a result")
+        assert barracks.task(busy)[0] == "in_progress"
+        assert barracks.soldier(waiting) == ""
+        assert os.listdir(barracks.base.control) == []
+        barracks.ask(f"{waiting}.cancel")
+        life.until(lambda: os.listdir(barracks.base.control) == [], "what is void is removed")
+
+
+def test_a_task_that_was_taken_away_is_let_go_with_its_soldier(barracks: Barracks) -> None:
+    barracks.command("touch up; sleep 1000")
+    runtime = {"engine": "command", "command": {"argv": ["./act"]}}
+    lease = {"tasks": {"lease_seconds": 0.3}}
+    barracks.configure("system", durability="fast", delivery=lease, runtime=runtime)
+    barracks.package()
+    (id_,) = barracks.publish()
+    with barracks.general() as life:
+        life.until(lambda: is_up(barracks, id_), "the program runs")
+        soldier = barracks.soldier(id_)
+        with barracks.outside_bus() as bus:  # while the general does nothing, its lease runs out
+            taken: list[Claim] = []
+            until(lambda: taken.extend(bus.claim("tasks", "operator", ids=[id_])) or taken)
+            bus.bury(taken[0], Problem("dropped", "An operator dropped it."))
+        life.until(lambda: not barracks.processes(soldier), "its processes are ended")
+        life.until(lambda: barracks.sessions() == [], "it is not registered")
+        life.until(lambda: barracks.leftovers() == [], "its files are removed")
+    assert barracks.result(id_) is None
+    assert barracks.task(id_)[0] == "dead"
+
+
+@pytest.mark.parametrize(
+    ("prompt", "payload", "code"),
+    [
+        ("Look at {{payload.title}}.", {"number": 7}, "prompt_invalid"),
+        ("Look at {{payload.title}}.", {"title": "x" * 1_100_000}, "prompt_too_large"),
+    ],
+)
+def test_a_prompt_that_cannot_be_filled_in_is_not_tried_again(
+    barracks: Barracks, prompt: str, payload: dict[str, object], code: str
+) -> None:
+    barracks.package(prompt=prompt, retry={"max_attempts": 3, "backoff_seconds": 0.05})
+    (id_,) = barracks.publish(payload=payload)
+    with barracks.general() as life:
+        life.until(lambda: barracks.result(id_), "a result")
+    result = barracks.result(id_)
+    assert result is not None
+    assert (result["error_code"], result["metrics"]["attempts"]) == (code, 1)
+    assert barracks.leftovers() == []
+
+
+def test_an_engine_that_the_general_does_not_support_is_said(barracks: Barracks) -> None:
+    barracks.package(supported_engines=["claude"])
+    (id_,) = barracks.publish()
+    with barracks.general() as life:
+        life.until(lambda: barracks.result(id_), "a result")
+    result = barracks.result(id_)
+    assert result is not None
+    assert result["error_code"] == "engine_unsupported"
+
+
+def test_a_workspace_that_cannot_be_made_is_said(barracks: Barracks) -> None:
+    barracks.package()
+    Path(barracks.base.root, "workspace").write_text("in the way", "utf-8")
+    (id_,) = barracks.publish()
+    with barracks.general() as life:
+        life.until(lambda: barracks.result(id_), "a result")
+    result = barracks.result(id_)
+    assert result is not None
+    assert result["error_code"] == "workspace_failed"
+    assert barracks.leftovers() == []
+
+
+def test_without_tmux_work_waits_and_the_log_says_what_is_missing(barracks: Barracks) -> None:
+    barracks.package()
+    (id_,) = barracks.publish()
+    with barracks.general(env=environment(PATH=barracks.base.root)) as life:
+        life.until(lambda: "general.waits" in life.said.getvalue(), "it says so")
+        assert "apt-get install tmux" in life.said.getvalue()
+        assert barracks.task(id_)[0] == "pending"
+        tmux = Path(barracks.base.root, "tmux")
+        tmux.write_text(f'#!/bin/sh\nPATH={os.environ["PATH"]} exec tmux "$@"\n', "utf-8")
+        tmux.chmod(0o755)
+        life.until(lambda: barracks.result(id_), "it goes on by itself")
+
+
+def test_a_tmux_that_refuses_costs_no_attempt(barracks: Barracks) -> None:
+    barracks.package()
+    (id_,) = barracks.publish()
+    tmux = Path(barracks.base.root, "tmux")
+    tmux.write_text("#!/bin/sh\necho no more ptys >&2\nexit 1\n", "utf-8")
+    tmux.chmod(0o755)
+    path = f"{barracks.base.root}:{os.environ['PATH']}"
+    with barracks.general(env=environment(PATH=path)) as life:
+        life.until(lambda: "task.waits" in life.said.getvalue(), "it is put off")
+        place, task = barracks.task(id_)
+        assert (place, task["retry_count"], task["delivery"]["attempt_count"]) == ("pending", 0, 0)
+        assert "no more ptys" in task["delivery"]["last_error_message"]
+        assert barracks.sessions() == []
+        assert barracks.leftovers() == []
+
+
+def test_a_tmux_that_hangs_holds_up_nothing_else(barracks: Barracks) -> None:
+    barracks.package()
+    (id_,) = barracks.publish()
+    tmux = Path(barracks.base.root, "tmux")
+    tmux.write_text("#!/bin/sh\nexec sleep 1000\n", "utf-8")
+    tmux.chmod(0o755)
+    path = f"{barracks.base.root}:{os.environ['PATH']}"
+    with barracks.general(env=environment(PATH=path)) as life:
+        life.until(lambda: barracks.sessions(), "it is registered")
+        barracks.ask(f"{id_}.cancel")
+        life.until(lambda: barracks.result(id_), "it can be cancelled")
+        assert life.longest_step < 1.0

@@ -1,0 +1,291 @@
+"""How many soldiers at once, what they see, how long they are kept, and what a freeze stops."""
+
+from __future__ import annotations
+
+import json
+import re
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+
+from tests.support.barracks import Barracks, environment, state_of, until
+
+REPORT = (
+    'echo "{\\"task_id\\": \\"$KINGDOM_TASK_ID\\", \\"status\\": \\"success\\", '
+    '\\"summary\\": \\"done\\"}" > $KINGDOM_RESULT_PATH'
+)
+WAIT_FOR_GO = f"while [ ! -e $KINGDOM_WORKSPACE/../../../go ]; do sleep 0.02; done; {REPORT}"
+
+
+def go(barracks: Barracks) -> None:
+    Path(barracks.base.root, "go").touch()
+
+
+def test_no_more_soldiers_than_the_general_may_have(barracks: Barracks) -> None:
+    barracks.command(WAIT_FOR_GO)
+    barracks.package(max_soldiers=2)
+    ids = barracks.publish(4)
+    with barracks.general() as life:
+        life.until(lambda: sum(bool(barracks.wrapper(id_)) for id_ in ids) == 2, "two soldiers")
+        for _ in range(5):
+            life.turn()
+        assert [barracks.task(id_)[0] for id_ in ids].count("in_progress") == 2
+        assert {one["task_id"] for one in barracks.sessions()} == set(ids[:2])
+        go(barracks)
+        life.until(lambda: all(map(barracks.result, ids)), "all results")
+
+
+def test_no_more_soldiers_than_the_kingdom_may_have(barracks: Barracks) -> None:
+    barracks.configure("king", concurrency={"max_soldiers": 3})
+    barracks.command(WAIT_FOR_GO)
+    names = ("gen-pr", "gen-test")
+    ids = []
+    for name in names:
+        barracks.package(name)
+        ids += barracks.publish(3, general=name)
+    with ExitStack() as stack:
+        lives = [stack.enter_context(barracks.general(name)) for name in names]
+
+        def turn() -> None:
+            for life in lives:
+                life.turn()
+
+        until(lambda: turn() or sum(bool(barracks.wrapper(id_)) for id_ in ids) == 3, "three")
+        for _ in range(5):
+            turn()
+        assert len(barracks.sessions()) == 3
+        assert [barracks.task(id_)[0] for id_ in ids].count("in_progress") == 3
+        go(barracks)
+        until(lambda: turn() or all(map(barracks.result, ids)), "all results")
+        until(lambda: turn() or barracks.sessions() == [], "nobody is registered")
+
+
+def test_soldiers_of_a_general_that_is_gone_do_not_take_up_room_for_ever(
+    barracks: Barracks,
+) -> None:
+    barracks.configure("king", concurrency={"max_soldiers": 1})
+    barracks.package()
+    Path(barracks.base.state).mkdir(parents=True)
+    gone = {"id": "soldier-1-1", "general": "gen-old", "started_at": "2026-02-07T10:00:00.000Z"}
+    Path(barracks.base.sessions_file).write_text(json.dumps([gone]), "utf-8")
+    (id_,) = barracks.publish()
+    with barracks.general() as life:
+        life.until(lambda: barracks.result(id_), "a result")
+    assert barracks.sessions() == [gone], "whose entry it is must remove it"
+
+
+def test_the_registry_is_true_at_every_stage(barracks: Barracks) -> None:
+    barracks.command(WAIT_FOR_GO)
+    barracks.package()
+    (id_,) = barracks.publish()
+    states = []
+
+    def look() -> str:
+        found = barracks.sessions()
+        states.append(found[0]["state"] if found else "none")
+        return states[-1]
+
+    with barracks.general() as life:
+        life.until(lambda: look() == "running", "running")
+        (entry,) = barracks.sessions()
+        assert entry["id"] == barracks.soldier(id_)
+        assert re.fullmatch(r"soldier-\d+-\d+", entry["id"])
+        assert (entry["task_id"], entry["general"]) == (id_, "gen-pr")
+        assert (entry["engine"], entry["attempt"]) == ("command", 1)
+        assert entry["id"] in barracks.tmux().sessions()
+        go(barracks)
+        life.until(lambda: look() == "none", "none")
+        assert barracks.result(id_)
+    assert list(dict.fromkeys(states)) in (
+        ["none", "starting", "running"],
+        ["starting", "running", "none"],
+        ["none", "starting", "running", "none"],
+    )
+
+
+def test_a_damaged_registry_is_made_anew(barracks: Barracks) -> None:
+    barracks.package()
+    Path(barracks.base.state).mkdir(parents=True)
+    Path(barracks.base.sessions_file).write_text("", "utf-8")
+    (id_,) = barracks.publish()
+    with barracks.general() as life:
+        life.until(lambda: barracks.result(id_), "a result")
+        life.until(lambda: barracks.sessions() == [], "an array")
+
+
+def test_a_lease_is_renewed_while_its_soldier_lives(barracks: Barracks) -> None:
+    barracks.command(WAIT_FOR_GO)
+    barracks.configure(
+        "system",
+        durability="fast",
+        delivery={"tasks": {"lease_seconds": 0.6}},
+        runtime={"engine": "command", "command": {"argv": ["./act"]}},
+    )
+    barracks.package()
+    (id_,) = barracks.publish()
+
+    def lease() -> str:
+        return str(barracks.task(id_)[1]["delivery"].get("locked_until"))
+
+    with barracks.general() as life:
+        life.until(lambda: barracks.wrapper(id_), "a soldier")
+        seen = {lease()}
+        life.until(lambda: seen.add(lease()) or len(seen) > 4, "it is renewed again and again")
+        go(barracks)
+        life.until(lambda: barracks.result(id_), "a result")
+    assert barracks.task(id_)[1]["delivery"]["crash_count"] == 0
+
+
+def test_attempts_are_counted_and_wait_longer_each_time(barracks: Barracks) -> None:
+    barracks.package(retry={"max_attempts": 3, "backoff_seconds": 0.2})
+    (id_,) = barracks.publish(payload={"rehearsal": {"do": "fail"}})
+    with barracks.general() as life:
+        life.until(lambda: barracks.result(id_), "a result")
+    result = barracks.result(id_)
+    assert result is not None
+    assert (result["error_code"], result["metrics"]["attempts"]) == ("reported_failure", 3)
+    assert result["error"] == "It was told to fail."
+    retried, started = barracks.events("task.retried"), barracks.events("task.started")
+    assert [one["data"]["retry_count"] for one in retried] == [1, 2]
+    waits = [_moment(b) - _moment(a) for a, b in zip(retried, started[1:], strict=True)]
+    assert waits[0] >= 0.2
+    assert waits[1] >= 0.4
+    assert len({one["data"]["soldier_id"] for one in barracks.events("soldier.spawned")}) == 3
+
+
+def _moment(event: dict[str, str]) -> float:
+    return datetime.fromisoformat(event["ts"]).replace(tzinfo=UTC).timestamp()
+
+
+def test_a_frozen_soldier_stands_still_and_its_time_is_not_counted(barracks: Barracks) -> None:
+    barracks.command(f"setsid sleep 1000 & touch up; {WAIT_FOR_GO}")
+    barracks.package(timeout_seconds=2.0)
+    (id_,) = barracks.publish()
+    with barracks.general() as life:
+        life.until(lambda: barracks.workspace(id_).joinpath("up").exists(), "the program runs")
+        before, soldier = barracks.spec(id_)["deadline"], barracks.soldier(id_)
+        barracks.ask(f"{id_}.freeze")
+
+        def all_stopped() -> bool:
+            return {state_of(pid) for pid in barracks.processes(soldier)} == {"T"}
+
+        life.until(all_stopped, "every process is stopped")
+        life.until(lambda: barracks.states() == ["frozen"], "it is shown as frozen")
+        assert state_of(barracks.wrapper(id_)) != "T"
+        go(barracks)
+        frozen_at = barracks.spec(id_)["frozen_at"]
+        life.until(lambda: barracks.clock.now().timestamp() > frozen_at + 2.2, "its time is over")
+        assert barracks.result(id_) is None
+        barracks.ask(f"{id_}.freeze", gone=True)
+        life.until(lambda: barracks.result(id_), "it goes on")
+    result = barracks.result(id_)
+    assert result is not None
+    assert result["status"] == "success"
+    assert result["metrics"]["duration_seconds"] < 2.0
+    assert before > 0
+
+
+def test_a_thaw_moves_the_wrapper_s_own_limit(barracks: Barracks) -> None:
+    barracks.command("sleep 1000")
+    barracks.package()
+    (id_,) = barracks.publish()
+    with barracks.general() as life:
+        life.until(lambda: barracks.wrapper(id_), "a soldier")
+        before = barracks.spec(id_)
+        barracks.ask(f"{id_}.freeze")
+        life.until(lambda: barracks.spec(id_)["frozen_at"] is not None, "frozen")
+        barracks.ask(f"{id_}.freeze", gone=True)
+        life.until(lambda: barracks.spec(id_)["frozen_at"] is None, "thawed")
+    after = barracks.spec(id_)
+    assert after["paused_seconds"] > 0
+    assert abs(after["deadline"] - before["deadline"] - after["paused_seconds"]) < 0.001
+
+
+def test_while_all_is_frozen_nothing_is_begun(barracks: Barracks) -> None:
+    barracks.command(WAIT_FOR_GO)
+    barracks.package()
+    (running,) = barracks.publish()
+    with barracks.general() as life:
+        life.until(lambda: barracks.wrapper(running), "a soldier")
+        barracks.ask("all.freeze")
+        life.until(lambda: barracks.states() == ["frozen"], "frozen")
+        (waiting,) = barracks.publish()
+        go(barracks)
+        for _ in range(5):
+            life.turn()
+        assert barracks.task(waiting)[0] == "pending"
+        barracks.ask("all.freeze", gone=True)
+        life.until(lambda: all(map(barracks.result, (running, waiting))), "both go on")
+
+
+def test_a_frozen_task_that_waits_is_begun_when_it_is_thawed(barracks: Barracks) -> None:
+    barracks.package()
+    first, second = barracks.publish(2)
+    barracks.ask(f"{first}.freeze")
+    with barracks.general() as life:
+        life.until(lambda: barracks.result(second), "the other one")
+        assert (barracks.result(first), barracks.soldier(first)) == (None, "")
+        barracks.ask(f"{first}.freeze", gone=True)
+        life.until(lambda: barracks.result(first), "the thawed one")
+
+
+def test_a_soldier_sees_only_what_it_may(barracks: Barracks) -> None:
+    barracks.configure("sentinel", polling={"github": {"token_env": "OUR_TOKEN"}})
+    barracks.command(f"env > seen; {WAIT_FOR_GO}")
+    barracks.package(permissions={"env": ["AGENT_KEY", "OUR_TOKEN", "SLACK_BOT_TOKEN"]})
+    (id_,) = barracks.publish()
+    given = environment(
+        OUR_TOKEN="ours", SLACK_BOT_TOKEN="ours", OTHER_SECRET="ours", AGENT_KEY="theirs", LC_X="1"
+    )
+    with barracks.general(env=given) as life:
+        life.until(lambda: barracks.workspace(id_).joinpath("seen").exists(), "it looked")
+        life.until(lambda: barracks.wrapper(id_), "a soldier")
+        inherited = barracks.ask_tmux("show-environment", "-g")
+        server = int(barracks.ask_tmux("display-message", "-p", "#{pid}"))
+        wrapper = Path(f"/proc/{barracks.wrapper(id_)}/environ").read_bytes()
+        held = Path(f"/proc/{server}/environ").read_bytes()
+        go(barracks)
+        life.until(lambda: barracks.result(id_), "a result")
+    seen = dict(
+        line.split("=", 1)
+        for line in barracks.workspace(id_).joinpath("seen").read_text("utf-8").splitlines()
+    )
+    assert (seen["AGENT_KEY"], seen["LC_X"]) == ("theirs", "1")
+    assert not seen.keys() & {"OUR_TOKEN", "SLACK_BOT_TOKEN", "OTHER_SECRET"}
+    assert seen["KINGDOM_TASK_ID"] == id_
+    assert seen["KINGDOM_WORKSPACE"] == seen["PWD"] == str(barracks.workspace(id_))
+    assert seen["KINGDOM_PROMPT_PATH"] == f"{barracks.base.prompts}/{id_}.md"
+    for text in (inherited.encode(), held, wrapper):
+        assert b"ours" not in text
+        assert b"theirs" not in text
+
+
+def test_fifty_soldiers_at_once(barracks: Barracks) -> None:
+    barracks.command(WAIT_FOR_GO)
+    barracks.package()
+    ids = barracks.publish(50)
+    with barracks.general() as life:
+        life.until(lambda: all(map(barracks.wrapper, ids)), "all run at once", seconds=60)
+        assert len(barracks.sessions()) == 50
+        assert len(barracks.tmux().sessions()) == 50
+        go(barracks)
+        life.until(lambda: all(map(barracks.result, ids)), "all results", seconds=60)
+        life.until(lambda: barracks.sessions() == [], "nobody is registered")
+        assert life.longest_step < 5.0
+    assert all(barracks.task(id_)[1]["status"] == "completed" for id_ in ids)
+    assert barracks.leftovers() == []
+
+
+def test_a_changed_manifest_is_in_force_without_a_restart(barracks: Barracks) -> None:
+    barracks.command(WAIT_FOR_GO)
+    barracks.package(max_soldiers=1)
+    ids = barracks.publish(2)
+    with barracks.general() as life:
+        life.until(lambda: barracks.wrapper(ids[0]), "the first")
+        barracks.package(max_soldiers=2)
+        life.until(lambda: barracks.wrapper(ids[1]), "the second")
+        manifest = Path(barracks.base.config, "generals", "gen-pr", "manifest.yaml")
+        manifest.write_text("name: gen-pr\nunknown: 1\n", "utf-8")
+        life.until(lambda: "config.refused" in life.said.getvalue(), "it is refused")
+        go(barracks)
+        life.until(lambda: all(map(barracks.result, ids)), "the last good one stays in force")

@@ -1,0 +1,173 @@
+"""A soldier's wrapper alone: no general watches, no tmux either."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kingdom.engines import soldier, tree
+from tests.support.barracks import state_of, until
+
+ID = f"soldier-1-{os.getpid()}"
+RESULT = '{"task_id": "task-20260207-001", "status": "success", "summary": "done"}'
+
+
+class Post:
+    """Where one wrapper stands."""
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+        self.process: subprocess.Popen[bytes] | None = None
+        place.joinpath("prompt").write_text("Do it.", "utf-8")
+
+    def write(self, script: str = "true", **values: Any) -> None:
+        spec = {
+            "soldier_id": ID,
+            "task_id": "task-20260207-001",
+            "argv": ["/bin/sh", "-c", script],
+            "environment": {"PATH": os.environ["PATH"], tree.MARK: ID, "RESULT": self.path("raw")},
+            "cwd": str(self.place),
+            "stdin": self.path("prompt"),
+            "stdout": self.path("out"),
+            "stderr": self.path("err"),
+            "result_path": self.path("raw"),
+            "deadline": time.time() + 60,
+            "linger_seconds": 10,
+            "verify": [],
+            **values,
+        }
+        part = self.place / "part"
+        part.write_text(json.dumps(spec), "utf-8")
+        part.rename(self.place / "spec.json")
+
+    def start(self) -> subprocess.Popen[bytes]:
+        argv = [sys.executable, "-I", "-S", soldier.__file__, self.path("spec.json")]
+        self.process = subprocess.Popen(argv, stdout=subprocess.DEVNULL)
+        return self.process
+
+    def run(self, script: str, **values: Any) -> dict[str, Any]:
+        self.write(script, **values)
+        assert self.start().wait(30) == 0
+        return self.exit()
+
+    def exit(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.place.joinpath("spec.exit").read_text("utf-8"))
+        return found
+
+    def path(self, name: str) -> str:
+        return str(self.place / name)
+
+    def close(self) -> None:
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+        tree.send(tree.members(-1, ID), signal.SIGKILL)
+
+
+@pytest.fixture
+def post(scratch: Path) -> Iterator[Post]:
+    made = Post(scratch)
+    yield made
+    made.close()
+
+
+def test_the_program_gets_the_prompt_and_its_output_is_kept(post: Post) -> None:
+    ended = post.run('cat; echo out; echo err >&2; tty; echo "$RESULT"')
+    assert (ended["code"], ended["signal"], ended["reason"]) == (0, None, "ended")
+    out = post.place.joinpath("out").read_text("utf-8")
+    assert out == f"Do it.out\nnot a tty\n{post.path('raw')}\n"
+    assert post.place.joinpath("err").read_text("utf-8") == "err\n"
+
+
+@pytest.mark.parametrize(
+    ("script", "code", "number"), [("exit 3", 3, None), ("kill -9 $$", None, 9)]
+)
+def test_the_exit_code_or_signal_is_kept(
+    post: Post, script: str, code: int | None, number: int | None
+) -> None:
+    ended = post.run(script)
+    assert (ended["code"], ended["signal"]) == (code, number)
+
+
+def test_its_own_wall_clock_ends_the_whole_tree(post: Post) -> None:
+    ended = post.run(
+        "setsid sleep 1000 & (setsid sleep 1000 &); sleep 1000", deadline=time.time() + 1
+    )
+    assert ended["reason"] == "deadline"
+    assert tree.members(-1, ID) == {}
+
+
+def test_a_freeze_holds_the_wall_clock_and_a_thaw_moves_it(post: Post) -> None:
+    began = time.time()
+    post.write("sleep 1000", deadline=began + 0.5, frozen_at=began)
+    process = post.start()
+    until(lambda: time.time() > began + 1.5)
+    assert process.poll() is None
+    post.write("sleep 1000", deadline=began + 2.0)
+    assert process.wait(30) == 0
+    assert post.exit()["reason"] == "deadline"
+    assert post.exit()["ended_at"] >= began + 2.0
+
+
+def test_what_a_program_leaves_behind_is_ended(post: Post) -> None:
+    assert post.run("setsid sleep 1000 & exit 0")["reason"] == "ended"
+    assert tree.members(-1, ID) == {}
+
+
+def test_a_program_that_has_reported_and_does_not_end_is_ended(post: Post) -> None:
+    ended = post.run(f"echo '{RESULT}' > $RESULT; sleep 1000", linger_seconds=0.3, verify=["true"])
+    assert (ended["reason"], ended["verify"]) == ("lingered", [{"command": "true", "code": 0}])
+
+
+@pytest.mark.parametrize(
+    ("number", "reason"), [(signal.SIGHUP, "hangup"), (signal.SIGTERM, "asked")]
+)
+def test_a_signal_ends_the_whole_tree(post: Post, number: signal.Signals, reason: str) -> None:
+    post.write("setsid sleep 1000 & touch up; sleep 1000")
+    process = post.start()
+    until(lambda: post.place.joinpath("up").exists(), "it runs")
+    process.send_signal(number)
+    assert process.wait(30) == 0
+    assert post.exit()["reason"] == reason
+    assert tree.members(-1, ID) == {}
+
+
+def test_its_program_dies_with_a_wrapper_that_is_killed(post: Post) -> None:
+    post.write("echo $$ > pid.part; mv pid.part pid; exec sleep 1000")
+    process = post.start()
+    until(lambda: post.place.joinpath("pid").exists(), "it runs")
+    pid = int(post.place.joinpath("pid").read_text("ascii"))
+    process.kill()
+    process.wait()
+    until(lambda: state_of(pid) in ("", "Z"), "its program is gone")
+
+
+def test_an_attempt_that_was_given_up_is_not_begun(post: Post) -> None:
+    post.write("touch begun")
+    post.place.joinpath("spec.claim").write_text("revoked", "ascii")
+    assert post.start().wait(30) == 0
+    post.place.joinpath("spec.json").unlink()
+    post.place.joinpath("spec.claim").unlink()
+    assert post.start().wait(30) == 0
+    assert not post.place.joinpath("begun").exists()
+    assert not post.place.joinpath("spec.exit").exists()
+
+
+def test_a_failed_check_is_the_last(post: Post) -> None:
+    ended = post.run(f"echo '{RESULT}' > $RESULT", verify=["true", "exit 2", "touch never"])
+    assert [one["code"] for one in ended["verify"]] == [0, 2]
+    assert not post.place.joinpath("never").exists()
+
+
+def test_nothing_is_checked_without_a_success(post: Post) -> None:
+    assert post.run("true", verify=["touch never"])["verify"] == []
+    assert not post.place.joinpath("never").exists()

@@ -1,0 +1,157 @@
+"""A base directory whose soldiers are a small shell script, and the processes that belong to it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from kingdom.clients.tmux import socket_name
+from kingdom.store.paths import BaseDir
+from tests.support.cli import COMMAND, environment
+
+GENERALS = ("gen-gale", "gen-storm")
+KINDS = ("plain",) * 7 + ("kind-ask", "kind-skip", "kind-fail")
+
+# Notes when it begins and ends, so that two at once would show; what it does the prompt says.
+SOLDIER = """\
+#!/bin/sh
+said=$(cat)
+echo "begin $KINGDOM_TASK_ID $$" >> "{runs}"
+sleep 0.0$(( $$ % 10 ))
+case $said in
+*kind-ask*) answer='"status": "needs_human", "summary": "unsure", "question": "Which one?"' ;;
+*kind-skip*) answer='"status": "skipped", "summary": "not mine", "reason": "nothing to do"' ;;
+*kind-fail*) answer='"status": "failed", "summary": "no", "error": "it is broken"' ;;
+*) answer='"status": "success", "summary": "done"' ;;
+esac
+printf '{{"task_id": "%s", %s}}\\n' "$KINGDOM_TASK_ID" "$answer" > "$KINGDOM_RESULT_PATH.part"
+echo "end $KINGDOM_TASK_ID $$" >> "{runs}"
+mv "$KINGDOM_RESULT_PATH.part" "$KINGDOM_RESULT_PATH"
+"""
+MANIFEST = """\
+name: {name}
+description: Weathers a storm.
+timeout_seconds: 60
+subscribes: [{kind}.work]
+retry: {{max_attempts: 2, backoff_seconds: 0.1}}
+"""
+
+
+class Land:
+    """The kingdom under test. Its processes are ended by `clear`, whatever happened."""
+
+    def __init__(self, directory: Path, *, soldiers: int) -> None:
+        self.base = BaseDir(directory / "land")
+        self.runs = directory / "runs.log"
+        self.runs.touch()
+        self.say("init", self.base.root)
+        script = directory / "soldier.sh"
+        script.write_text(SOLDIER.format(runs=self.runs))
+        script.chmod(0o755)
+        local = Path(self.base.path("config", "local"))
+        (local / "system.yaml").write_text(
+            f"runtime:\n  engine: command\n  command:\n    argv: [{script}]\n"
+        )
+        (local / "king.yaml").write_text(f"concurrency:\n  max_soldiers: {soldiers}\n")
+        self._install_generals()
+
+    def _install_generals(self) -> None:
+        packages = Path(self.base.path("config", "generals"))
+        for shipped in packages.iterdir():
+            shipped.rename(packages.parent / "local" / f"unused-{shipped.name}")
+        for name in GENERALS:
+            package = packages / name
+            package.mkdir()
+            kind = name.removeprefix("gen-")
+            (package / "manifest.yaml").write_text(MANIFEST.format(name=name, kind=kind))
+            (package / "prompt.md").write_text("Do this: {{payload.kind}}\n")
+
+    def say(self, *words: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        """One command, as a person types it."""
+        run = subprocess.run(
+            [*COMMAND, *words],
+            env=environment(KINGDOM_BASE_DIR=self.base.root)
+            if words[0] != "init"
+            else environment(),
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        if check and run.returncode != 0:
+            raise AssertionError(f"kingdom {' '.join(words)}: {run.stdout}{run.stderr}")
+        return run
+
+    def roles(self) -> list[str]:
+        return ["envoy", "king", *GENERALS]
+
+    def pid_of(self, role: str) -> int | None:
+        """Of the living process; None if there is none just now."""
+        try:
+            pid = int(Path(self.base.path("state", role, "pid")).read_text())
+        except (FileNotFoundError, ValueError):
+            return None
+        return pid if self._owns(pid) else None
+
+    def kill(self, role: str) -> bool:
+        pid = self.pid_of(role)
+        if pid is None:
+            return False
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            return False
+        return True
+
+    def processes(self) -> list[int]:
+        """Everything alive that was started for this base directory, this process excepted."""
+        pids = [int(name) for name in os.listdir("/proc") if name.isdecimal()]
+        return [pid for pid in pids if pid != os.getpid() and self._owns(pid)]
+
+    def _owns(self, pid: int) -> bool:
+        """By what it was called with or what it was told: each names the kingdom."""
+        names = (self.base.root.encode(), socket_name(self.base).encode())
+        said = b"".join(map(_content, (f"/proc/{pid}/cmdline", f"/proc/{pid}/environ")))
+        return any(name in said for name in names) and _is_alive(pid)
+
+    def kill_all(self) -> int:
+        """As a machine goes down: everything at once, the tmux server and the soldiers too."""
+        killed = 0
+        while found := self.processes():
+            for pid in found:
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                    killed += 1
+                except ProcessLookupError:
+                    pass
+            wait_until(lambda found=found: not set(found) & set(self.processes()))
+        return killed
+
+    def clear(self) -> None:
+        self.kill_all()
+
+
+def _content(path: str) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError:
+        return b""
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state not in (b"Z", b"X")
+
+
+def wait_until(holds: Callable[[], bool], seconds: float = 60.0, pause: float = 0.02) -> None:
+    deadline = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"still not so after {seconds:.0f} s")
+        time.sleep(pause)

@@ -1,0 +1,162 @@
+"""Small roles whose behaviour lies in files, for tests of what runs roles.
+
+`orders/{name}` in the base directory says what the role does: `crash` (as it starts), `hang` (deaf
+to signals), `busy` (a full disk), or nothing special.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from kingdom.bus.port import Accept
+from kingdom.clock import SystemClock
+from kingdom.ops.starting import Started, start
+from kingdom.ops.stopping import running, stop
+from kingdom.ops.suite import Suite
+from kingdom.runtime.config import LiveConfig
+from kingdom.runtime.processes import WARDEN, Seat, until
+from kingdom.runtime.role import Setting
+from kingdom.store.paths import BaseDir
+from tests.support.cli import environment
+
+TABLE = dict.fromkeys(("envoy", "king", "general"), f"{__name__}:make")
+MANIFEST = "name: {name}\ndescription: does what it is told\nsubscribes: [test.{name}]\n"
+PATIENCE = 20.0
+
+
+class Puppet:
+    streams: tuple[str, ...] = ()
+
+    def __init__(self, setting: Setting) -> None:
+        self.name = setting.name
+        self._base = setting.base
+        self._setting = setting
+
+    def _order(self) -> str:
+        try:
+            return Path(self._base.path("orders", self.name)).read_text()
+        except FileNotFoundError:
+            return ""
+
+    def start(self) -> None:
+        order = self._order()
+        if order == "crash":
+            raise RuntimeError("told to crash")
+        if order == "hang":
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
+    def step(self) -> float:
+        note(self._base, self.name, "step")
+        if self._order() == "busy":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        while self._order() == "hang":
+            time.sleep(0.01)
+        return 60.0
+
+    def accepts(self) -> Mapping[str, Accept]:
+        return {}
+
+    def descriptors(self) -> Sequence[int]:
+        return ()
+
+    def stop(self) -> None:
+        note(self._base, self.name, "stop")
+
+
+def make(setting: Setting) -> Puppet:
+    return Puppet(setting)
+
+
+def note(base: BaseDir, name: str, what: str) -> None:
+    with open(base.path("story"), "a", encoding="utf-8") as file:
+        file.write(f"{name} {what}\n")
+
+
+def story(base: BaseDir) -> list[str]:
+    path = Path(base.path("story"))
+    return path.read_text("utf-8").splitlines() if path.exists() else []
+
+
+def order(base: BaseDir, name: str, what: str) -> None:
+    os.makedirs(base.path("orders"), exist_ok=True)
+    Path(base.path("orders", name)).write_text(what)
+
+
+def found_kingdom(base: BaseDir, *generals: str) -> None:
+    """A base directory with these generals and no other."""
+    for place in ("config/local", "config/generals", "queue", "state", "logs"):
+        os.makedirs(base.path(place), exist_ok=True)
+    Path(base.path("config", "system.yaml")).write_text(
+        "durability: fast\nruntime: {engine: rehearsal}\n"
+    )
+    for name in generals:
+        add_general(base, name)
+
+
+def add_general(base: BaseDir, name: str) -> None:
+    """In one step, as one would drop a finished package there."""
+    made = base.path(f".{name}")
+    os.makedirs(made)
+    Path(made, "manifest.yaml").write_text(MANIFEST.format(name=name))
+    Path(made, "prompt.md").write_text("Do {{TASK_ID}}.\n")
+    os.rename(made, base.path("config", "generals", name))
+
+
+def suite(base: BaseDir, *only: str, table: Mapping[str, str] = TABLE) -> Suite:
+    return Suite(LiveConfig(base, environment(), SystemClock()), only, table)
+
+
+def start_puppets(base: BaseDir, *only: str) -> Started:
+    return start(base, suite(base, *only), environment())
+
+
+@contextmanager
+def ended_afterwards(base: BaseDir) -> Iterator[None]:
+    """Nothing is left running, whatever the test did."""
+    try:
+        yield
+    finally:
+        for name in disk_names(base.path("orders")):
+            os.unlink(base.path("orders", name))
+        stop(base)
+        assert not running(base)
+
+
+def disk_names(place: str) -> list[str]:
+    return os.listdir(place) if os.path.isdir(place) else []
+
+
+def pid_of(base: BaseDir, name: str = WARDEN) -> int:
+    """Of the process that runs now."""
+    pid = Seat(base, name).holder()
+    assert pid is not None, f"{name} does not run"
+    return pid
+
+
+def eventually(holds: Callable[[], bool], what: str = "") -> None:
+    assert until(holds, PATIENCE), what or "it did not come true in time"
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()[0] not in (b"Z", b"X")
+    except FileNotFoundError:
+        return False
+
+
+def spawn(*words: str, base: BaseDir) -> subprocess.Popen[str]:
+    """The command line, left running; its output can be read."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "kingdom", "--base-dir", base.root, *words],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
+        text=True, env=environment(), cwd="/",
+    )  # fmt: skip

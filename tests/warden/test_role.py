@@ -1,0 +1,139 @@
+"""The loop that every role runs in, in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from kingdom.runtime.processes import AlreadyRuns, EndAsked, Seat
+from kingdom.runtime.role import run
+from kingdom.store.paths import BaseDir
+from tests.support.cli import environment
+from tests.support.puppets import (
+    eventually,
+    found_kingdom,
+    is_alive,
+    make,
+    order,
+    pid_of,
+    story,
+)
+
+Start = Callable[[], int]
+
+
+@pytest.fixture
+def started(base: BaseDir) -> Iterator[Start]:
+    """Starts the king in a child; it is gone afterwards."""
+    found_kingdom(base)
+    children: list[int] = []
+
+    def start() -> int:
+        child = os.fork()
+        if child == 0:
+            os._exit(run(base, "king", make, environment()))
+        children.append(child)
+        return child
+
+    yield start
+    for child in children:
+        if is_alive(child):
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+
+
+def code_of(child: int) -> int:
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def up(base: BaseDir) -> None:
+    eventually(lambda: Seat(base, "king").last_beat() is not None)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_ends_it_in_order(base: BaseDir, started: Start, number: int) -> None:
+    child = started()
+    up(base)
+    assert pid_of(base, "king") == child
+    os.kill(child, number)
+    assert code_of(child) == 0
+    assert story(base)[-1] == "king stop"
+    assert sorted(os.listdir(base.path("state", "king"))) == ["lock"]
+
+
+def test_a_second_one_is_refused_with_the_first_one_s_pid(base: BaseDir, started: Start) -> None:
+    child = started()
+    up(base)
+    with pytest.raises(AlreadyRuns, match=f"pid {child}"):
+        run(base, "king", make, environment())
+    assert pid_of(base, "king") == child
+
+
+def test_a_killed_one_frees_its_seat(base: BaseDir, started: Start) -> None:
+    child = started()
+    up(base)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    assert Seat(base, "king").holder() is None
+    again = started()
+    eventually(lambda: Seat(base, "king").holder() == again)
+    up(base)
+
+
+def test_a_bug_ends_it_with_a_traceback_in_the_log(base: BaseDir, started: Start) -> None:
+    order(base, "king", "crash")
+    assert code_of(started()) == 1
+    text = Path(base.system_log).read_text()
+    assert "error: role.crashed" in text
+    assert "RuntimeError: told to crash" in text
+
+
+def test_what_may_work_another_time_is_tried_again_with_pauses(
+    base: BaseDir, started: Start
+) -> None:
+    order(base, "king", "busy")
+    child = started()
+    log = Path(base.system_log)
+    eventually(lambda: log.exists() and "seconds=2.0" in log.read_text())
+    assert "seconds=1.0" in log.read_text()
+    assert "No space left on device" in log.read_text()
+    os.kill(child, signal.SIGTERM)
+    assert code_of(child) == 0
+
+
+def test_a_wrong_configuration_is_one_line_and_exit_code_2(base: BaseDir, started: Start) -> None:
+    Path(base.path("config", "king.yaml")).write_text("nonsense: 1\n")
+    assert code_of(started()) == 2
+    assert "nonsense" in Path(base.system_log).read_text()
+    assert "Traceback" not in Path(base.system_log).read_text()
+
+
+def test_signals_are_as_before_when_it_ended() -> None:
+    before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
+    asked = EndAsked(signal.SIGUSR1)
+    os.kill(os.getpid(), signal.SIGUSR1)
+    asked.pause(5)
+    assert asked.others == {signal.SIGUSR1}
+    assert not asked
+    asked.close()
+    assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)] == before
+
+
+def test_asking_who_has_a_seat_never_keeps_anyone_from_it(base: BaseDir) -> None:
+    seat = Seat(base, "king")
+    seat.take().close()
+    asking = os.fork()
+    if asking == 0:
+        while True:
+            seat.is_taken()
+    try:
+        for _ in range(200):
+            assert not seat.is_taken()
+            seat.take().close()
+    finally:
+        os.kill(asking, signal.SIGKILL)
+        os.waitpid(asking, 0)

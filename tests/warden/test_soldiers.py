@@ -1,0 +1,134 @@
+"""Commands about soldiers at work: real roles, real tmux, a rehearsal that takes its time."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kingdom.clients.tmux import Tmux, socket_name
+from kingdom.ops.status import soldiers
+from kingdom.ops.stopping import end_soldiers
+from kingdom.store.paths import BaseDir
+from tests.support.cli import environment, kingdom, one_sentence
+from tests.support.kingdom import files, load
+from tests.support.puppets import ended_afterwards, eventually, found_kingdom
+
+
+@pytest.fixture(autouse=True)
+def kingdom_here(base: BaseDir) -> Iterator[None]:
+    found_kingdom(base, "gen-a", "gen-b")
+    with ended_afterwards(base):
+        try:
+            assert kingdom("start", base=base).code == 0
+            yield
+        finally:
+            end_soldiers(base, environment())
+
+
+def at_work(base: BaseDir, general: str = "gen-a", **part: Any) -> tuple[str, str, str]:
+    """An event, its task, and the soldier that has begun with it."""
+    payload = json.dumps({"rehearsal": part or {"do": "hang"}})
+    event = kingdom("send", f"test.{general}", "--payload", payload, base=base).out.strip()
+    eventually(lambda: bool(soldiers(base)) and bool(sessions(base)))
+    (one,) = soldiers(base)
+    return event, one["task_id"], one["id"]
+
+
+def sessions(base: BaseDir) -> set[str]:
+    return Tmux(base, environment()).sessions()
+
+
+def status_of(base: BaseDir, task: str) -> str:
+    return str(load(base, "tasks/completed", task)["status"])
+
+
+def ended(base: BaseDir, task: str) -> bool:
+    return task in files(base).get("tasks/completed", [])
+
+
+def test_attach_prints_the_exact_command_where_there_is_no_terminal(base: BaseDir) -> None:
+    event, task, soldier = at_work(base)
+    command = f"tmux -L {socket_name(base)} attach-session -t ={soldier}\n"
+    for typed in (event, task, soldier):
+        assert kingdom("attach", typed, base=base).out == command
+    listed = ["tmux", "-L", socket_name(base), "has-session", "-t", f"={soldier}"]
+    assert subprocess.run(listed, check=False).returncode == 0
+    assert f"soldier    {soldier} for {task}, gen-a" in kingdom("status", base=base).out
+
+
+def test_soldiers_go_on_over_a_stop_unless_they_are_to_end_too(base: BaseDir) -> None:
+    _, task, soldier = at_work(base)
+    kingdom("stop", base=base)
+    assert sessions(base) == {soldier}
+    kingdom("start", base=base)
+    assert [one["id"] for one in soldiers(base)] == [soldier]
+    said = kingdom("stop", "--soldiers", base=base)
+    assert said.lines[-1] == f"Ended 1 soldier: {soldier}."
+    assert sessions(base) == set()
+    assert soldiers(base) == []
+    assert kingdom("stop", "--soldiers", base=base).lines == [
+        "Nothing runs here.",
+        "No soldier is at work.",
+    ]
+    assert not ended(base, task)
+
+
+def test_after_a_restart_each_general_has_its_own_soldiers_again(base: BaseDir) -> None:
+    _, task, soldier = at_work(base, "gen-b")
+    for _ in range(3):
+        assert kingdom("restart", base=base).code == 0
+        assert [(one["id"], one["general"]) for one in soldiers(base)] == [(soldier, "gen-b")]
+    kingdom("cancel", task, base=base)
+    eventually(lambda: ended(base, task))
+    log = Path(base.tasks_log).read_text()
+    assert "[gen-a]" not in log
+    assert log.count("adopted") == 3
+
+
+def test_cancel_ends_the_task_and_its_soldier_and_retry_makes_a_new_one(base: BaseDir) -> None:
+    event, task, soldier = at_work(base)
+    refusal = one_sentence(kingdom("retry", task, base=base), 1)
+    assert refusal == f"{task} has not ended yet; stop it with: kingdom cancel {task}"
+    assert kingdom("cancel", event, base=base).out == f"{task} is being cancelled.\n"
+    eventually(lambda: ended(base, task))
+    assert status_of(base, task) == "cancelled"
+    eventually(lambda: soldier not in sessions(base))
+    assert "has ended already" in one_sentence(kingdom("cancel", soldier, base=base), 1)
+    again = kingdom("retry", task, "--fresh", base=base).out.split()[0]
+    eventually(lambda: again in [one["task_id"] for one in soldiers(base)])
+    made = load(base, "tasks/in_progress", again)
+    assert (made["original_task_id"], made["fresh"]) == (task, True)
+    kingdom("cancel", again, base=base)
+    eventually(lambda: ended(base, again))
+
+
+def test_a_frozen_soldier_goes_on_when_it_is_thawed(base: BaseDir) -> None:
+    _, task, _ = at_work(base, seconds=2)
+    assert kingdom("freeze", task, base=base).out == f"{task} is frozen.\n"
+    eventually(lambda: [one["state"] for one in soldiers(base)] == ["frozen"])
+    shown = kingdom("status", base=base).out
+    assert f"frozen     {task}" in shown
+    assert f"for {task}, gen-a (frozen)" in shown
+    assert kingdom("freeze", base=base).out == "The kingdom is frozen.\n"
+    assert not ended(base, task)
+    kingdom("thaw", base=base)
+    assert not ended(base, task)
+    assert kingdom("thaw", task, base=base).out == f"{task} is thawed.\n"
+    eventually(lambda: ended(base, task))
+    assert status_of(base, task) == "completed"
+
+
+def test_logs_of_a_task_tell_its_steps_and_of_its_soldier_what_it_said(base: BaseDir) -> None:
+    _, task, soldier = at_work(base, seconds=0.5)
+    eventually(lambda: ended(base, task))
+    told = kingdom("logs", task, base=base)
+    assert task in told.lines[0]
+    assert any(soldier in line for line in told.lines)
+    assert task in kingdom("logs", soldier, base=base).out
+    offered = kingdom("complete", "--", "--base-dir", base.root, "retry", "")
+    assert offered.out == f"{task}\tcompleted\n"
