@@ -101,12 +101,6 @@ FAILURES = {
             "Start it again with: kingdom retry TASK.",
         ),
         Failure(
-            "prompt_invalid",
-            "never",
-            "The general's prompt cannot be filled in for this task.",
-            "Mend prompt.md in the general's package, then: kingdom retry TASK.",
-        ),
-        Failure(
             "prompt_too_large",
             "never",
             "The prompt for this task is larger than an engine takes.",

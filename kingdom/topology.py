@@ -136,7 +136,15 @@ ROLES = {
             name="general",
             purpose="runs soldiers for its tasks, verifies their work, reports",
             reads=("queue/tasks/pending", "memory"),
-            writes=("queue/tasks", "state/results", "state/sessions.json", "workspace", "memory"),
+            writes=(
+                "queue/tasks",
+                "state/results",
+                "state/soldiers",
+                "state/prompts",
+                "state/sessions.json",
+                "workspace",
+                "memory",
+            ),
             poll_seconds=10,
         ),
     )

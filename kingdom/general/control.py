@@ -1,41 +1,33 @@
-"""What people asked for: files in `state/control/` whose presence is the state.
-
-The king writes them; a general obeys, and removes those of a task that has ended.
-"""
+"""What people asked for, as it was at the last look: a step decides by one picture of it."""
 
 from __future__ import annotations
 
-import os
-
+from kingdom.runtime import control
 from kingdom.store import disk
 from kingdom.store.paths import BaseDir
-
-CANCEL, FREEZE = ".cancel", ".freeze"
-ALL = "all"
 
 
 class Control:
     def __init__(self, base: BaseDir) -> None:
-        self._directory = base.control
-        disk.make_directory(self._directory)
+        self._control = control.Control(base)
+        disk.make_directory(self._control.directory)
         self.cancelled: set[str] = set()
         self.frozen: set[str] = set()
 
     def look(self) -> None:
-        names = disk.names(self._directory)
-        self.cancelled = {name.removesuffix(CANCEL) for name in names if name.endswith(CANCEL)}
-        self.frozen = {name.removesuffix(FREEZE) for name in names if name.endswith(FREEZE)}
+        self.cancelled = set(self._control.named("cancel"))
+        self.frozen = set(self._control.named("freeze"))
 
     @property
     def all_frozen(self) -> bool:
-        return ALL in self.frozen
+        return control.EVERYTHING in self.frozen
 
     def is_frozen(self, task_id: str) -> bool:
         return self.all_frozen or task_id in self.frozen
 
     def forget(self, task_id: str) -> None:
         """It has ended, and what was asked for it is done or void."""
-        for suffix, asked in ((CANCEL, self.cancelled), (FREEZE, self.frozen)):
-            if task_id in asked:
-                disk.remove(os.path.join(self._directory, f"{task_id}{suffix}"))
-                asked.discard(task_id)
+        if task_id in self.cancelled | self.frozen:
+            self._control.forget(task_id)
+            self.cancelled.discard(task_id)
+            self.frozen.discard(task_id)

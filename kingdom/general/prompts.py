@@ -17,7 +17,7 @@ from kingdom.models.task import Task
 from kingdom.runtime.config import PLACEHOLDER
 
 LARGEST = 1024 * 1024
-NO_REPOSITORY = "(no repository)"
+NO_REPOSITORY, NOT_GIVEN = "(no repository)", "(not given)"
 RESUME = "resume"
 _REPOSITORY = re.compile(r"[\w.-]+(?:/[\w.-]+)*\Z")
 _WARNING = (
@@ -29,12 +29,6 @@ _ANSWERED = (
     "The answer, from {answered_by}:\n{answer}\n"
     "Go on with that.\n"
 )
-
-
-class PromptInvalid(NeverWorks):
-    """The template names something that this task does not have."""
-
-    code = "prompt_invalid"
 
 
 class PromptTooLarge(NeverWorks):
@@ -89,16 +83,14 @@ class _Rendering:
         found: Any = self._payload
         for key in place.split(".")[1:]:
             if not isinstance(found, Mapping) or key not in found:
-                raise PromptInvalid(
-                    f"prompt.md names {{{{{place}}}}}, and the payload of {self._task.id} has none."
-                )
+                return None  # events of one type differ in what their source knew
             found = found[key]
         return found
 
     def _shown(self, value: Any) -> str:
         """Numbers as they are, texts in a fence."""
         if value is None:
-            return ""
+            return NOT_GIVEN
         if isinstance(value, bool | int | float):
             return json.dumps(value)
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)

@@ -38,9 +38,9 @@ What was learned and is told to soldiers again: `shared/` for all generals, `gen
 one. Plain Markdown, yours to edit.
 """,
     "config/local": """\
-Your own settings: a file here overrides the one of the same name in `config/`, key by key; a general
-package in `generals/` is used instead of the shipped one. Git ignores all of it, so that pulling
-never meets local edits.
+Your own settings: a file here overrides the one of the same name in `config/`, key by key, and a
+general's package in `generals/` is used instead of the shipped one. Git ignores all of it, so that
+pulling never meets local edits.
 """,
 }
 

@@ -12,8 +12,9 @@ from datetime import datetime
 from typing import Literal
 
 from kingdom.clock import isoformat
+from kingdom.models.ids import is_id
 from kingdom.store import disk
-from kingdom.store.paths import TEMPORARY_PREFIX, BaseDir
+from kingdom.store.paths import BaseDir
 from kingdom.store.state import write_json
 
 Wish = Literal["cancel", "freeze"]
@@ -48,13 +49,11 @@ class Control:
         self.take_back("freeze", task_id)
 
     def named(self, wish: Wish) -> list[str]:
-        """The tasks, and `all`, for which this is asked."""
+        """The tasks, and `all`, for which this is asked. What is no id, a temporary too, is no
+        task's."""
         ending = f".{wish}"
-        return sorted(
-            name.removesuffix(ending)
-            for name in disk.names(self.directory)
-            if name.endswith(ending) and not name.startswith(TEMPORARY_PREFIX)
-        )
+        found = [name for name in disk.names(self.directory) if name.endswith(ending)]
+        return sorted(filter(is_id, (name.removesuffix(ending) for name in found)))
 
     def _path(self, wish: Wish, name: str) -> str:
         return os.path.join(self.directory, f"{name}.{wish}")

@@ -100,6 +100,9 @@ class Warden:
         self._emit(self._system, "system.startup", version=__version__)
         self._log.info("warden.started", roles=list(self._children))
         while not self._asked:
+            if not self._lock.is_in_place():
+                self._log.error("warden.displaced", base_dir=self._base.root)
+                return  # the directory was removed: nobody could find us any more to end us
             try:
                 self._turn()
                 seat.beat()

@@ -409,6 +409,11 @@ class Lock:
             return False
         return True
 
+    def is_in_place(self) -> bool:
+        """Whether its name still means this file; one that was removed locks nobody out."""
+        facts = facts_of(self.path)
+        return facts is not None and os.path.samestat(facts, os.fstat(self._descriptor))
+
     def release(self) -> None:
         fcntl.flock(self._descriptor, fcntl.LOCK_UN)
 

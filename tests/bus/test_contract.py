@@ -266,3 +266,20 @@ def test_a_claim_by_name_finds_a_message_in_any_state(bus: FileBus) -> None:
     assert claim.state == "dispatched"
     bus.commit([Move(claim, "completed", "failed", {"reason": "no luck"})])
     assert bus.claim("events", "king") == []
+
+
+def test_who_lives_to_renew_a_lease_clears_the_message_of_crashes(
+    open_bus: OpenBus, clock: MovableClock
+) -> None:
+    first = open_bus()
+    first.publish("tasks", task(1))
+    first.claim("tasks", "gen-pr", lease=timedelta(seconds=1))
+    clock.advance(2)
+    (claim,) = open_bus().claim("tasks", "gen-pr", ids=["task-20260207-001"])
+    assert claim.message.delivery.crash_count == 1
+    second = open_bus()
+    clock.advance(120)
+    (claim,) = second.claim("tasks", "gen-pr")
+    assert claim.message.delivery.crash_count == 2
+    renewed = second.extend(claim, timedelta(seconds=60))
+    assert renewed.message.delivery.crash_count == 0

@@ -17,7 +17,7 @@ from kingdom.engines.rehearsal_soldier import summary_of_diff
 from kingdom.failures import FAILURES
 from kingdom.general import memory, verdicts, workspace
 from kingdom.general.allowance import environment_for, tools_for
-from kingdom.general.prompts import PromptInvalid, render
+from kingdom.general.prompts import render
 from kingdom.general.spec import Ended, Spec
 from kingdom.general.verdicts import Raw
 from kingdom.models.manifest import Permissions, Retry
@@ -205,9 +205,10 @@ def test_a_repository_that_does_not_look_like_one_is_fenced() -> None:
     assert render("{{REPO}}", task(), None, "") == "(no repository)"
 
 
-def test_a_key_that_the_payload_lacks_is_named() -> None:
-    with pytest.raises(PromptInvalid, match=r"\{\{payload\.a\.c\}\}"):
-        render("{{payload.a.c}}", task(payload={"a": {"b": 1}}), None, "")
+def test_a_key_that_the_payload_lacks_is_said_to_be_missing() -> None:
+    payload = {"a": {"b": 1}, "none": None}
+    for place in ("payload.a.c", "payload.a.b.c", "payload.d", "payload.none"):
+        assert render(f"{{{{{place}}}}}", task(payload=payload), None, "") == "(not given)"
 
 
 def test_a_resumed_task_is_about_the_original_and_brings_the_answer() -> None:

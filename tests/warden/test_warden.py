@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -285,6 +286,13 @@ def start_puppets_without_waiting(base: BaseDir) -> None:
     warden = Warden(base, suite(base), environment(), patience=300)
     detached(warden.run, base.path("logs", "warden.log"))
     eventually(lambda: Seat(base, "warden").last_beat() is not None)
+
+
+def test_everything_ends_when_the_base_directory_is_removed(base: BaseDir) -> None:
+    pids = [start_puppets(base).pid, *(pid_of(base, name) for name in ALL)]
+    shutil.rmtree(base.root)
+    eventually(lambda: not any(map(is_alive, pids)))
+    assert not os.path.exists(base.root)
 
 
 def test_a_crash_loop_is_told_in_the_log_and_to_whoever_asks(base: BaseDir) -> None:

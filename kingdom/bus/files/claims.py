@@ -207,8 +207,12 @@ class Claims:
     def extend(self, claim: Claim, lease: timedelta) -> Claim:
         version, now = self.version_of(claim), self._clock.now()
         before = claim.message.delivery
+        # Who lives to renew its lease is not being killed by the message.
         delivery = before.revised(
-            revision=before.revision + 1, locked_until=now + lease, updated_at=now
+            revision=before.revision + 1,
+            crash_count=0,
+            locked_until=now + lease,
+            updated_at=now,
         )
         held = claim.message.revised(delivery=delivery)
         if self._replace(claim.stream, held, claim.state, version, mine=True) is None:
