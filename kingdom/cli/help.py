@@ -15,9 +15,10 @@ A base directory is found from --base-dir DIR (before or after the command), KIN
 or the nearest directory above that has config/system.yaml.
 
 Try:
-  kingdom init ~/kingdom && cd ~/kingdom
+  kingdom demo
+  kingdom init ~/kingdom && cd ~/kingdom && kingdom start
   kingdom send github.pr.review_requested --repo acme/web --payload '{"number": 7}'
-  kingdom queue ls
+  kingdom status
 
 kingdom COMMAND --help explains one command, with examples.
 """

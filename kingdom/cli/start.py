@@ -83,6 +83,6 @@ def _say_what_is_missing(call: Call, suite: Suite) -> None:
     """Without an engine events wait: better said now than wondered about later."""
     from kingdom.engines.choice import availability
 
-    engine = availability(suite.config.current.settings, call.environment)
+    engine = availability(suite.config.current.settings, call.environment, call.base().root)
     if not engine.available:
         say(f"Events will wait: {engine.reason} {engine.remedy}".strip())

@@ -51,7 +51,13 @@ EVENT = {
         "title": "Count items in the basket",
         "html_url": "https://github.com/acme/shop/pull/7",
         "diff": DIFF,
-        "rehearsal": {"do": "ask", "seconds": 2},
+        "rehearsal": {
+            "do": "ask",
+            "seconds": 2,
+            "question": "The total now takes off a discount that no test covers. Ask for one?",
+            "options": ["yes", "no"],
+            "default": "yes",
+        },
     },
 }
 SPECS, EXITS = "state/soldiers", ".exit"

@@ -215,8 +215,10 @@ def test_changes_come_into_force_and_are_looked_for_once_a_second(court: Court) 
     court.clock.advance(1)
     assert live.refresh()
     assert sorted(live.current.generals) == ["gen-jira", "gen-pr"]
+    read = live.current
     court.clock.advance(1)
     assert not live.refresh()
+    assert live.current is read, "read again for nothing"
     court.soldiers(7)
     court.clock.advance(1)
     assert live.refresh()
