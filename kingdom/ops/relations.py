@@ -13,12 +13,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from kingdom.errors import KingdomError
 from kingdom.models.ids import is_id
 from kingdom.ops.listing import HANDLED, LARGEST, places, stems
+from kingdom.ops.whereabouts import task_of
 from kingdom.runtime.config import OWN_TYPES
 from kingdom.store import disk
 from kingdom.store.paths import REASON_SUFFIX, BaseDir
-from kingdom.store.state import read_json
 from kingdom.topology import DEAD, STREAMS
 
 SOLDIER = re.compile(r"soldier-[0-9]+-[0-9]+")
@@ -75,14 +76,18 @@ def journey_of(base: BaseDir, name: str, everything: list[Found] | None = None) 
     """
     found = Journey(names={name} | _of_soldier(base, name))
     everything = list(files(base)) if everything is None else everything
+    named = [(one, _names_in_file(one)) for one in everything]
+    searched: set[str] = set()
     for _ in range(_ROUNDS):
-        before = set(found.names)
-        found.files = _reached(everything, found.names)
-        found.lines = list(_lines_with(base, found.names))
-        for line in found.lines:
-            found.names |= _names_in_line(line)
-        if found.names == before:
+        found.files = _reached(named, found.names)
+        fresh = found.names - searched
+        if not fresh:
             break
+        lines = [line for line in _lines_with(base, fresh) if not _is_among(line, searched)]
+        found.lines += lines
+        searched |= fresh
+        for line in lines:
+            found.names |= _names_in_line(line)
     return found
 
 
@@ -90,15 +95,15 @@ def _of_soldier(base: BaseDir, name: str) -> set[str]:
     """The task of a soldier that is at work, or whose task still names it."""
     if not SOLDIER.fullmatch(name):
         return set()
-    spec = read_json(f"{base.soldiers}/{name}.json", {})
-    task = spec.get("task_id") if isinstance(spec, dict) else None
-    return {task} if isinstance(task, str) and is_id(task) else set()
+    try:
+        return {task_of(base, name)}
+    except KingdomError:
+        return set()
 
 
-def _reached(everything: list[Found], names: set[str]) -> list[Found]:
+def _reached(named: list[tuple[Found, set[str]]], names: set[str]) -> list[Found]:
     """The files that share a name with these or with one another; adds their names."""
     reached: dict[str, Found] = {}
-    named = [(one, _names_in_file(one)) for one in everything]
     grown = True
     while grown:
         grown = False
@@ -123,6 +128,10 @@ def _names_in_file(one: Found) -> set[str]:
 def _names_in_line(line: Line) -> set[str]:
     found = _texts(line.data, _LOGGED) | ({line.trace_id} if line.trace_id else set())
     return {name for name in found if not name.startswith(_SCHEDULE)}
+
+
+def _is_among(line: Line, names: set[str]) -> bool:
+    return not _names_in_line(line).isdisjoint(names)
 
 
 def _texts(content: Any, keys: Iterable[str]) -> set[str]:
@@ -175,13 +184,13 @@ def _lines_with(base: BaseDir, names: set[str]) -> Iterator[Line]:
         for raw in _raw_lines(path):
             if any(name in raw for name in wanted):
                 line = _event_line(raw)
-                if line and not _names_in_line(line).isdisjoint(names):
+                if line and _is_among(line, names):
                     yield line
     for path in (base.tasks_log + ".old", base.tasks_log):
         for raw in _raw_lines(path):
             if any(name in raw for name in wanted):
                 line = _task_line(raw.decode("utf-8", "replace"))
-                if line and not _names_in_line(line).isdisjoint(names):
+                if line and _is_among(line, names):
                     yield line
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kingdom.runtime.logging import configure, get_logger
-from kingdom.runtime.secrets import MASK, Masker
+from kingdom.runtime.secrets import MASK, SHAPES, Masker
 from kingdom.store.paths import BaseDir
 
 
@@ -368,3 +369,19 @@ def test_ids_and_the_topology_need_no_pydantic() -> None:
     code = "import sys, kingdom.models.ids, kingdom.topology; sys.exit('pydantic' in sys.modules)"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     assert subprocess.run([sys.executable, "-c", code], env=environment).returncode == 0
+
+
+FRAGMENTS = (
+    *("-----BEGIN RSA PRIVATE KEY-----", "https://", "u:p@h", "Authorization: token ", "bearer "),
+    *("?token=", "ghp_", "github_pat_", "glpat-", "xoxb-", "xapp-", "sk-", "ATATT", "AKIA"),
+    *("AIza", "eyJ", "abcdefghij" * 4, "A1B2C3D4E5F6G7H8", ".abcd.efgh", " ", "_", "x"),
+)
+
+
+@given(st.lists(st.sampled_from(FRAGMENTS), max_size=6))
+def test_the_quick_look_passes_over_nothing_that_a_shape_would_hide(parts: list[str]) -> None:
+    text = "".join(parts)
+    hidden = text
+    for shape in SHAPES:
+        hidden = re.sub(shape, rf"\1{MASK}", hidden)
+    assert Masker({}).text(text) == hidden
