@@ -74,8 +74,8 @@ class Envoy:
     def start(self) -> None:
         """Remember the threads and questions of a former life."""
         self._notebook.load()
-        for path in self._notebook.made_anew:
-            self._log.info("state.made_anew", path=path)
+        for path in self._notebook.damaged:
+            self._log.warning("state.made_anew", path=path)
         for task_id in list(self._notebook.questions):
             if self._is_answered(task_id):
                 self._notebook.revise(task_id, None)

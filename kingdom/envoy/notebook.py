@@ -6,7 +6,7 @@ that is missing or damaged costs a look through `queue/messages/sent/`, and noth
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -49,7 +49,7 @@ class Notebook:
         self._written: dict[str, Any] = {}
         self.mappings: Mappings = {}
         self.questions: Questions = {}
-        self.made_anew: list[str] = []  # files that were missing or damaged
+        self.damaged: list[str] = []  # files that were there and could not be read
 
     def load(self) -> None:
         directory = self._base.path(*DIRECTORY)
@@ -59,15 +59,21 @@ class Notebook:
                 disk.remove(f"{directory}/{name}")
         mappings = read_entries(mappings_path(self._base), ThreadMapping)
         asked = read_entries(questions_path(self._base), Question)
+        self.damaged = []
         if mappings is None or asked is None:
             recalled = recall(self._base)
-            if mappings is None:
-                self.made_anew.append(mappings_path(self._base))
-                mappings = dict(recalled.mappings)
-            if asked is None:
-                self.made_anew.append(questions_path(self._base))
-                asked = dict(recalled.questions)
+            mappings = self._instead(mappings_path(self._base), mappings, recalled.mappings)
+            asked = self._instead(questions_path(self._base), asked, recalled.questions)
         self.mappings, self.questions = mappings, asked
+
+    def _instead(
+        self, path: str, read: dict[str, Entry] | None, recalled: Mapping[str, Entry]
+    ) -> dict[str, Entry]:
+        if read is not None:
+            return read
+        if disk.exists(path):
+            self.damaged.append(path)
+        return dict(recalled)
 
     def note(self, message: MessageBase, thread: Thread | None, now: datetime) -> None:
         """This message was shown in this thread, or given up."""

@@ -58,6 +58,7 @@ class King:
 
     def step(self) -> float:
         interval = self._desk.config.settings.king.polling.interval_seconds
+        self._desk.hands.settle()
         self._reload()
         self._gate.refresh()
         self._reports.step()

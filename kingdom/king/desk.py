@@ -20,7 +20,7 @@ from kingdom.words import Words
 
 WORKER = "king"
 SOON = timedelta(seconds=1)
-RECORDED = "not_shown"  # the bus has it safe, and shows it when the disk lets it: it is done
+RECORDED = "not_shown"  # the bus has it safe, and the queues will show it: it is done
 
 
 class Hands:
@@ -30,6 +30,13 @@ class Hands:
     def __init__(self, bus: FileBus) -> None:
         self._bus = bus
         self._held: dict[tuple[str, str], Claim] = {}
+        self._unshown = False
+
+    def settle(self) -> None:
+        """See to it that the queues show all we did: what they do not show would be done again."""
+        if self._unshown:
+            with self._bus.quiet():
+                self._unshown = False
 
     def take(self, stream: str, limit: int, accept: Accept | None = None) -> list[Claim]:
         """What is due; what was left from before comes first, and all at once."""
@@ -61,6 +68,7 @@ class Hands:
         except TryLater as error:
             if error.code != RECORDED:
                 raise
+            self._unshown = True
             answers = [True] * len(publish)
         for move in moves:
             self._held.pop((move.claim.stream, move.claim.id), None)

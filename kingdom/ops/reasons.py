@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from kingdom.clock import Clock
 from kingdom.errors import NotFound
-from kingdom.failures import FAILURES
+from kingdom.failures import FAILURES, Failure
 from kingdom.king.admission import deferral
 from kingdom.king.routing import is_own
 from kingdom.models.priority import NORMAL
@@ -56,7 +56,7 @@ def why(
     around = Surroundings(base, environment, clock.now(), everything)
     teller = _Teller(around, journey)
     if SOLDIER.fullmatch(name):
-        return [teller.soldier(name)]
+        return teller.soldier(name)
     named = [one for one in journey.files if one.id == name]
     if named:
         return [teller.explain(_most_telling(named))]
@@ -220,7 +220,7 @@ class _Teller:
         beat = disk.facts_of(around.base.path("state", "results", f"{one.id}-heartbeat"))
         pulse = "" if beat is None else f", last sign of life {self._ago(beat.st_mtime)} ago"
         since = self._ago(seconds(at) or around.now.timestamp())
-        said = f"{soldier} is at it since {since} (attempt {entry.get('attempt', 1)}){pulse}."
+        said = f"{soldier} has been at it for {since} (attempt {entry.get('attempt', 1)}){pulse}."
         yield Reason(said, f"Look over its shoulder: kingdom attach {soldier}")
 
     # Results
@@ -230,15 +230,7 @@ class _Teller:
         if status == "needs_human":
             yield from self._question(one)
             return
-        why_so = text(one, "error") or text(one, "reason") or text(one, "summary")
-        yield Reason(f"It ended: {status}. {sentence(why_so)}".strip())
-        failure = FAILURES.get(code)
-        if failure:
-            remedy = failure.remedy.replace("TASK", one.id)
-            soldier = _within(one, "metrics", "soldier_id")
-            yield Reason(
-                failure.sentence, remedy.replace("SOLDIER", soldier) if soldier else remedy
-            )
+        yield from _outcome(one, FAILURES.get(code))
         if one.state == PENDING:
             yield from hold_ups(self._around, one, KING)
 
@@ -285,7 +277,8 @@ class _Teller:
 
     # Soldiers
 
-    def soldier(self, name: str) -> Explanation:
+    def soldier(self, name: str) -> list[Explanation]:
+        """It, and the task it was at."""
         entry = next((e for e in self._around.soldiers() if e.get("id") == name), None)
         tasks = [one for one in self._journey.files if one.stream == "tasks"]
         lines = self._journey.about(name)
@@ -293,16 +286,28 @@ class _Teller:
             raise NotFound(
                 f"Nothing is known of {name}.", remedy="See who is at work: kingdom status"
             )
-        task_id = str(entry.get("task_id")) if entry else _task_named(name, lines, tasks)
+        task_id = str(entry.get("task_id")) if entry else _task_named(lines, tasks)
         told = [Reason(f"It was set to work on {task_id}.")]
         told += [Reason(f"It ended: {line.data['status']}.") for line in lines if _is_end(line)]
         task = self._journey.of("tasks", task_id)
-        if task:
-            told += self.explain(task).reasons
-        return Explanation(name, "at work" if entry else "ended", told)
+        itself = Explanation(name, "at work" if entry else "ended", told)
+        return [itself, self.explain(task)] if task else [itself]
 
     def _ago(self, moment: float) -> str:
         return age(self._around.now.timestamp() - moment)
+
+
+def _outcome(one: Found, failure: Failure | None) -> Iterator[Reason]:
+    said = text(one, "error") or text(one, "reason") or text(one, "summary")
+    ended = f"It ended: {text(one, 'status')}. {sentence(said)}".strip()
+    if failure is None:
+        yield Reason(ended)
+        return
+    remedy = failure.remedy.replace("TASK", one.id)
+    soldier = _within(one, "metrics", "soldier_id")
+    remedy = remedy.replace("SOLDIER", soldier) if soldier else remedy
+    explained = "" if failure.sentence in ended else f" {failure.sentence}"
+    yield Reason(f"{ended}{explained}", remedy)
 
 
 def _within(one: Found, part: str, key: str) -> str:
@@ -315,6 +320,6 @@ def _is_end(line: Line) -> bool:
     return line.type == "soldier.completed" and isinstance(line.data.get("status"), str)
 
 
-def _task_named(name: str, lines: list[Line], tasks: list[Found]) -> str:
+def _task_named(lines: list[Line], tasks: list[Found]) -> str:
     named = [line.data["task_id"] for line in lines if isinstance(line.data.get("task_id"), str)]
     return str(named[0]) if named else tasks[0].id

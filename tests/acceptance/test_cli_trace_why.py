@@ -401,7 +401,7 @@ def test_a_task_at_work(ready: BaseDir) -> None:
     Path(ready.sessions_file).write_text(json.dumps([soldier]))
     told = reasons_while_king_runs(ready, "task-20260207-001")
     assert told[0] == "It was made for gen-pr by its schedule nightly."
-    assert told[-1].startswith(f"{SOLDIERS[0]} is at it since ")
+    assert told[-1].startswith(f"{SOLDIERS[0]} has been at it for ")
     assert "(attempt 2)" in told[-1]
     assert f"It was set to work on {soldier['task_id']}." in reasons(ready, SOLDIERS[0])
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
+import pty
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kingdom.errors import ConfigurationError
 from kingdom.models.message import Notification, Report
 from kingdom.store.paths import BaseDir
+from tests.support.calls import in_child
 from tests.support.envoy import (
     TASK,
     Life,
@@ -298,7 +302,7 @@ def test_a_secret_of_the_environment_is_not_shown(base: BaseDir, live: Callable[
     assert "hunter2" not in console(base)
 
 
-@pytest.mark.parametrize("content", ["", " \n ", "x" * 100_000, "가나다\u00a0라\r\n마"])
+@pytest.mark.parametrize("content", ["", " \n ", "x" * 500_000, "가나다\u00a0라\r\n마"])
 def test_any_content_can_be_shown(base: BaseDir, live: Callable[..., Life], content: str) -> None:
     publish(base, start(1, content=content))
     live().go()
@@ -358,3 +362,26 @@ def test_a_terminal_shows_what_the_log_has(base: BaseDir, clock: MovableClock) -
     terminal.close()
     transport.send(start(2), None)
     assert shown(base) == ["msg-20260207-001", "msg-20260207-002"]
+
+
+def test_the_envoy_s_own_terminal_is_spoken_to(base: BaseDir) -> None:
+    """A real one: what it writes to standard error when that is a terminal."""
+    publish(base, start(1, content="hello"))
+    master, slave = pty.openpty()
+
+    def work() -> None:
+        os.dup2(slave, 2)
+        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+        Life(base, MovableClock()).go()
+
+    assert in_child(work) == 0
+    said = os.read(master, 65536).decode()
+    os.close(master)
+    os.close(slave)
+    assert said.replace("\r\n", "\n") == console(base)
+
+
+def test_slack_is_not_there_yet(base: BaseDir, clock: MovableClock) -> None:
+    configure(base, "transport: slack\n")
+    with pytest.raises(ConfigurationError, match="this version has the console only"):
+        Life(base, clock)
