@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from kingdom.models.task import Task
+if TYPE_CHECKING:  # `status` asks engines whether they are there, and needs no models for it
+    from kingdom.models.task import Task
 
 
 @dataclass(frozen=True)

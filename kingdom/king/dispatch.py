@@ -99,7 +99,8 @@ class Dispatch:
                 for rival in self._desk.bus.alike(claim):
                     if (taken := self._desk.hands.named("events", rival)) is not None:
                         groups[key].append(taken)
-            groups[key].append(claim)
+            if all(claim.id != one.id for one in groups[key]):
+                groups[key].append(claim)
         return groups.values()
 
     def _tell(self, batch: _Batch) -> None:

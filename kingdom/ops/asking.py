@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from kingdom.bus.port import EventBus
+from kingdom.bus.files.bus import FileBus
 from kingdom.envoy.answers import answer_event, id_prefix
 from kingdom.envoy.notebook import questions_path, read_entries
 from kingdom.envoy.questions import Question, asked_by, chosen
@@ -157,7 +157,7 @@ def _question_of(result: dict[str, Any]) -> Question:
 
 
 def answer(
-    bus: EventBus, asked: Open, text: str, *, answered_by: str, now: datetime
+    bus: FileBus, asked: Open, text: str, *, answered_by: str, now: datetime
 ) -> tuple[Event, str]:
     """The event that tells the king, and the answer as it was understood."""
     meant = chosen(asked.question, text)

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
-from kingdom.bus.port import EventBus
-from kingdom.clock import isoformat
-from kingdom.errors import InvalidFile
+from kingdom.bus.files.bus import FileBus
+from kingdom.clock import SystemClock, isoformat
+from kingdom.errors import InvalidFile, TryLater
 from kingdom.models.base import Record
 from kingdom.models.priority import priority_of
 from kingdom.models.reading import decode, parse
+from kingdom.runtime.internal_log import InternalLog
 from kingdom.topology import PENDING
 
-SOURCE = "cli"
+SOURCE, ACTOR = "cli", "operator"
 TRUST = "member"  # whoever types on this machine belongs here
 
 
@@ -57,6 +59,13 @@ def payload_from(data: bytes, name: str) -> dict[str, Any]:
     return decode(data, path=name)
 
 
-def send(bus: EventBus, event: Record) -> bool:
+def send(bus: FileBus, event: Record) -> bool:
     """False if the bus knew the id already, and nothing was done."""
-    return bus.publish("events", event)[0]
+    if not bus.publish("events", event)[0]:
+        return False
+    with suppress(TryLater):  # it is sent; a log that cannot be written does not change that
+        said = event.__dict__
+        detected = {"event_id": event.id, "source": said["source"], "event_type": said["type"]}
+        log = InternalLog(bus.base, ACTOR, SystemClock())
+        log.emit("event.detected", detected, event.trace_id)
+    return True

@@ -32,5 +32,5 @@ def read_json(path: str, default: Any = None) -> Any:
         raise
     try:
         return json.loads(data)
-    except ValueError:
+    except (ValueError, RecursionError):
         return default

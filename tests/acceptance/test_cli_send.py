@@ -157,3 +157,15 @@ def test_a_fresh_checkout_needs_no_init(base: BaseDir) -> None:
     os.unlink(base.format_file)
     assert kingdom("send", "a.b", base=base).code == 0
     assert Path(base.format_file).read_text() == "1\n"
+
+
+def test_what_is_sent_shows_in_the_log_of_internal_events_once(base: BaseDir) -> None:
+    kingdom("init", base.root)
+    for _ in range(2):
+        assert kingdom("send", "github.issue.assigned", "--id", "evt-cli-1", base=base).code == 0
+    lines = [json.loads(line) for line in Path(base.events_log).read_text().splitlines()]
+    data = {"event_id": "evt-cli-1", "source": "cli", "event_type": "github.issue.assigned"}
+    assert [(one["type"], one["actor"], one["data"]) for one in lines] == [
+        ("event.detected", "operator", data)
+    ]
+    assert lines[0]["trace_id"]
