@@ -6,7 +6,7 @@ never held back, and what nobody subscribes to is discarded whatever the gates s
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
@@ -61,10 +61,11 @@ class Gates:
     frozen: bool = False
     max_soldiers: int = 1
     outstanding: Mapping[str, int] = field(default_factory=dict)  # tasks not ended, by general
+    absent: Collection[str] = ()  # generals that are gone: what waits for them needs no soldier
 
     @property
     def total(self) -> int:
-        return sum(self.outstanding.values())
+        return sum(many for name, many in self.outstanding.items() if name not in self.absent)
 
 
 def deferral(gates: Gates, general: Manifest, priority: str) -> Deferral | None:

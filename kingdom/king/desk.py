@@ -20,17 +20,23 @@ from kingdom.words import Words
 
 WORKER = "king"
 SOON = timedelta(seconds=1)
+MOST_AT_ONCE = 32
 RECORDED = "not_shown"  # the bus has it safe, and the queues will show it: it is done
 
 
 class Hands:
     """Claims under way. A step that failed leaves them here, and the next one goes on with them:
-    the bus would give them to nobody, this process included, until their lease is over."""
+    the bus would give them to nobody, this process included, until their lease is over.
+
+    A message that kills the king takes along whatever was claimed with it, and after some deaths
+    all of that would be buried. So a new king takes one at first, and more as it goes well.
+    """
 
     def __init__(self, bus: FileBus) -> None:
         self._bus = bus
         self._held: dict[tuple[str, str], Claim] = {}
         self._unshown = False
+        self._most = 1
 
     def settle(self) -> None:
         """See to it that the queues show all we did: what they do not show would be done again."""
@@ -43,7 +49,8 @@ class Hands:
         left = [one for one in self._held.values() if _is_due(one, stream, accept)]
         if left:
             return left
-        return self._keep(self._bus.claim(stream, WORKER, limit, accept=accept))
+        most = min(limit, self._most)
+        return self._keep(self._bus.claim(stream, WORKER, most, accept=accept))
 
     def named(self, stream: str, id_: str) -> Claim | None:
         """This message, wherever it lies; None if someone else holds it."""
@@ -72,6 +79,7 @@ class Hands:
             answers = [True] * len(publish)
         for move in moves:
             self._held.pop((move.claim.stream, move.claim.id), None)
+        self._most = min(self._most * 2, MOST_AT_ONCE)
         return answers
 
     def put_off(self, claim: Claim, until: datetime, reason: str) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from kingdom.bus.port import Claim, Move, New
-from kingdom.king.desk import Desk
+from kingdom.king.desk import MOST_AT_ONCE, Desk
 from kingdom.king.gate import Deferrals, Gate
 from kingdom.king.outcomes import start_of
 from kingdom.king.outstanding import Outstanding
@@ -18,7 +18,6 @@ from kingdom.king.routing import newest, task_for, trace_of
 from kingdom.models.event import Event
 from kingdom.models.task import Task
 
-MOST_AT_ONCE = 32
 _ROUNDS = 8  # of one step, so that results and commands do not wait for a long queue
 
 
@@ -39,18 +38,14 @@ class Dispatch:
         self._gate = gate
         self._outstanding = outstanding
         self._deferrals = deferrals
-        # An event that kills the king takes down with it whatever was taken at the same time. So
-        # a new king begins with one, and takes more as it goes well.
-        self._most = 1
 
     def step(self) -> None:
         for _ in range(_ROUNDS):
-            limit = self._gate.room(self._most)
+            limit = self._gate.room(MOST_AT_ONCE)
             claims = self._desk.hands.take("events", limit, self._gate.accept_work)
             if not claims:
                 return
             self._handle(claims)
-            self._most = min(self._most * 2, MOST_AT_ONCE)
 
     def _handle(self, claims: list[Claim]) -> None:
         batch = self._decide(claims)

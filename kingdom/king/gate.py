@@ -51,6 +51,7 @@ class Gate:
             frozen=self._control.is_asked("freeze", EVERYTHING),
             max_soldiers=settings.king.concurrency.max_soldiers,
             outstanding=self._outstanding.by_general,
+            absent=self._outstanding.by_general.keys() - desk.config.generals.keys(),
         )
 
     def accept(self, event_type: str, priority: str) -> bool:

@@ -12,7 +12,7 @@ from kingdom.bus.files.places import HANDLED
 from kingdom.bus.port import Claim, Move, New
 from kingdom.king import commands
 from kingdom.king.commands import Answer, Command, Objection
-from kingdom.king.desk import Desk
+from kingdom.king.desk import MOST_AT_ONCE, Desk
 from kingdom.king.gate import Gate
 from kingdom.king.outcomes import Draft, resumption_of, retry_of
 from kingdom.king.outstanding import Outstanding
@@ -25,8 +25,6 @@ from kingdom.models.task import Task
 from kingdom.runtime.config import ANSWER
 from kingdom.runtime.control import EVERYTHING, Control
 
-_MOST_AT_ONCE = 16
-
 
 class Petitions:
     def __init__(self, desk: Desk, gate: Gate, outstanding: Outstanding, control: Control) -> None:
@@ -36,7 +34,7 @@ class Petitions:
         self._control = control
 
     def step(self) -> None:
-        for claim in self._desk.hands.take("events", _MOST_AT_ONCE, is_own):
+        for claim in self._desk.hands.take("events", MOST_AT_ONCE, is_own):
             event = claim.message
             assert isinstance(event, Event)
             if event.type == ANSWER:

@@ -10,7 +10,7 @@ from typing import cast
 
 from kingdom.bus.files.places import HANDLED
 from kingdom.bus.port import Claim, Move
-from kingdom.king.desk import Desk
+from kingdom.king.desk import MOST_AT_ONCE, Desk
 from kingdom.king.outcomes import AnyResult, outcome
 from kingdom.king.outstanding import Outstanding
 from kingdom.models.event import Event
@@ -18,7 +18,6 @@ from kingdom.models.task import Task
 from kingdom.runtime.control import Control
 
 DISPATCHED = "dispatched"
-_MOST_AT_ONCE = 64
 
 
 class Busy(Exception):
@@ -62,7 +61,7 @@ class Reports:
         self._control = control
 
     def step(self) -> None:
-        for claim in self._desk.hands.take("results", _MOST_AT_ONCE):
+        for claim in self._desk.hands.take("results", MOST_AT_ONCE):
             try:
                 self._handle(claim)
             except Busy as reason:

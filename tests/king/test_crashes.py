@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from kingdom.errors import TryLater
+from kingdom.bus.port import Problem
+from kingdom.errors import LeaseLost, TryLater
 from kingdom.models.result import Failed, Killed, NeedsHuman, Skipped, Success
 from kingdom.store.paths import BaseDir
 from tests.support.calls import CHANGE_NOTHING, Killer, in_child, observed
@@ -325,6 +326,33 @@ def refuse_at(scenario: Scenario, point: int, scratch: Path) -> None:
         except AssertionError as error:
             pytest.fail(f"refused at write {point}: {error}")
     shutil.rmtree(place)
+
+
+def test_a_new_king_takes_one_at_first_so_that_poison_costs_only_itself(court: Court) -> None:
+    court.soldiers(9)
+    court.send(*(event(str(one)) for one in range(5)))
+    king = court.king()
+    with observed(Refusing(5)), pytest.raises(TryLater):
+        king.step()
+    held = [one for one in court.all("events") if "locked_by" in one["delivery"]]
+    assert len(held) == 1
+
+
+def test_what_someone_else_took_meanwhile_is_let_go_and_the_rest_goes_on(court: Court) -> None:
+    court.soldiers(9)
+    king = court.king()
+    court.send(event("1"), event("2"))
+    with observed(Refusing(5)), pytest.raises(TryLater):
+        king.step()  # it has the first in hand
+    court.clock.advance(61)
+    (taken,) = court.bus.claim("events", "operator", ids=["evt-test-1"])
+    court.bus.bury(taken, Problem("dropped", "An operator dropped it."))
+    with pytest.raises(LeaseLost):
+        king.step()
+    king.step()
+    assert files(court.base)["events/dead"] == ["evt-test-1"]
+    assert files(court.base)["events/dispatched"] == ["evt-test-2"]
+    assert len(court.all("tasks")) == len(court.all("messages")) == 1
 
 
 class Refusing:

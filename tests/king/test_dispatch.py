@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -122,6 +123,19 @@ def test_a_general_s_own_limit_does_not_stop_the_others(court: Court) -> None:
     assert sorted(made) == ["gen-jira", "gen-jira", "gen-pr"]
     reasons = {one["data"]["reason"].partition(":")[0] for one in court.told("event.deferred")}
     assert reasons == {"general_busy"}
+
+
+def test_what_waits_for_a_general_that_is_gone_needs_no_soldier(court: Court) -> None:
+    court.soldiers(1)
+    court.general("gen-jira", "jira.ticket.*")
+    king = court.king()
+    court.send(event("1"))
+    king.step()
+    shutil.rmtree(court.base.path("config/generals/gen-pr"))
+    court.clock.advance(2)
+    court.send(event("2", type="jira.ticket.updated"))
+    king.step()
+    assert [one["target_general"] for one in court.all("tasks")] == ["gen-pr", "gen-jira"]
 
 
 def test_of_several_about_one_subject_only_the_newest_is_dispatched(court: Court) -> None:

@@ -37,7 +37,7 @@ class Court:
         """`keep`: the configuration that is there, not that of a new kingdom."""
         self.base = base
         self.clock = clock or MovableClock()
-        self.start = self.clock.wall
+        self.start = self.clock.now()
         # An engine and tmux that are only looked for, never run.
         programs = Path(base.path("programs"))
         programs.mkdir(parents=True, exist_ok=True)
