@@ -99,7 +99,7 @@ def copies(survey: Survey) -> Iterator[Finding]:
         if seen.id is not None and not is_set_aside(seen.place.state, seen.path):
             by_id[seen.place.stream, seen.id].append(seen)
     for (stream, id_), found in by_id.items():
-        if len(found) > 1:
+        if len(found) > 1 and _are_two(survey, stream, id_):
             where = " and ".join(f"{stream}/{seen.place.state}" for seen in found)
             yield Finding(
                 "copies",
@@ -108,6 +108,15 @@ def copies(survey: Survey) -> Iterator[Finding]:
                 by_fix("keeps the one with the higher revision, the other goes to dead/"),
                 _settle(stream, id_),
             )
+
+
+def _are_two(survey: Survey, stream: str, id_: str) -> bool:
+    """Not just one that is being moved: whoever moves it has the stream's lock."""
+    try:
+        with survey.caretaker.locked(stream):
+            return len(survey.caretaker.places.lying_in(stream, id_)) > 1
+    except OSError:
+        return True  # we may not lock; then it has to be seen twice, as everything else
 
 
 def _settle(stream: str, id_: str) -> Fix:

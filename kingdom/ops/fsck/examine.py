@@ -32,8 +32,8 @@ CHECKS: dict[str, Check] = {
 
 
 def examine(base: BaseDir) -> list[Finding]:
-    """What is wrong, in the order of repair. No lock is taken, so what is found is looked at
-    twice: a message on its way from one directory to the next is not in two for long."""
+    """What is wrong, in the order of repair. Nothing is held still meanwhile, so what is
+    found is looked at twice: a message on its way is not out of place for long."""
     found = _examine_once(base)
     if not found:
         return []
