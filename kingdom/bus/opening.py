@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from kingdom.bus.backoff import Backoff, Policy
-from kingdom.bus.files.bus import FileBus
+from kingdom.bus.files.bus import FileBus, refused
 from kingdom.clock import Clock
 from kingdom.errors import ConfigurationError
 from kingdom.settings.loading import Settings
@@ -26,14 +26,17 @@ def open_bus(
             "system.bus names a PostgreSQL server, and this version has the file bus only.",
             remedy="Set it to files, or leave it out; kingdom config system.bus shows its source.",
         )
-    return FileBus(
-        base,
-        general=general,
-        clock=clock,
-        durable=system.durability == "full",
-        zone=system.zone,
-        policies={name: _policy(system.delivery.of(name)) for name in STREAMS},
-    )
+    try:
+        return FileBus(
+            base,
+            general=general,
+            clock=clock,
+            durable=system.durability == "full",
+            zone=system.zone,
+            policies={name: _policy(system.delivery.of(name)) for name in STREAMS},
+        )
+    except OSError as error:
+        raise refused(error) from error
 
 
 def _policy(limits: StreamDelivery) -> Policy:

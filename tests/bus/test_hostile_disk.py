@@ -163,3 +163,18 @@ def test_a_directory_deleted_under_a_running_consumer_is_made_again(
     assert bus.claim("events", "king") == []
     bus.publish("events", event("1"))
     assert len(bus.claim("events", "king")) == 1
+
+
+@needs_root
+def test_a_disk_that_is_full_already_is_said_and_kills_nobody(tiny_disk: Path) -> None:
+    base = BaseDir(tiny_disk)
+    small_bus(base).close()
+    (mark,) = Path(base.bus, "journal").glob("*.mark")
+    mark.unlink()
+    fill(tiny_disk / "filler")
+
+    def work() -> None:
+        with pytest.raises(OSError, match="No space"):
+            small_bus(base)
+
+    assert in_child(work) == 0

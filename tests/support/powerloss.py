@@ -115,6 +115,10 @@ class Recorder:
         assert inode is not None
         inode.writes.append((size, None, self.count))
 
+    def on_posix_fallocate(self, _: None, descriptor: int, offset: int, size: int) -> None:
+        """Only ever of whole files that are never longer than that."""
+        self.on_ftruncate(None, descriptor, offset + size)
+
     def on_fsync(self, _: None, descriptor: int) -> None:
         path, inode, _at = self._open[descriptor]
         if inode is None:

@@ -48,7 +48,7 @@ from kingdom.topology import DEAD, PENDING, STREAMS
 _DONE = {"events": "completed", "tasks": "completed", "messages": "sent", "results": HANDLED}
 
 
-def _refused(error: OSError) -> TryLater:
+def refused(error: OSError) -> TryLater:
     what = error.strerror or str(error)
     where = f" ({error.filename})" if error.filename else ""
     return TryLater(
@@ -75,7 +75,7 @@ class _Guard:
     ) -> None:
         self.lock.release()
         if isinstance(error, OSError):
-            raise _refused(error) from error
+            raise refused(error) from error
 
 
 class FileBus:
@@ -133,7 +133,7 @@ class FileBus:
             try:
                 return self._ledger.add(self._born(stream, message, self._clock.now()))
             except OSError as error:
-                raise _refused(error) from error
+                raise refused(error) from error
 
     def commit(self, moves: Iterable[Move], publish: Iterable[New] = ()) -> list[bool]:
         with self._guard:
