@@ -79,6 +79,14 @@ def ended_task(task_id: str, found: Found, generals: Collection[str]) -> Task:
     return task
 
 
+def not_under_way(task_id: str, successor: Task | None) -> None:
+    """Two that continue one task would share its workspace, and do its work twice."""
+    if successor is not None:
+        raise Objection(
+            f"{successor.id} is at it already; stop that one with: kingdom cancel {successor.id}"
+        )
+
+
 def open_question(answer: Answer, task: Found, result: Found, generals: Collection[str]) -> Task:
     """The task that asked, if its question is still open."""
     _, asked = _known(answer.task_id, task)

@@ -67,6 +67,7 @@ class King:
         self._timetable.step()
         self._dispatch.step()
         self._deferrals.step()
+        self._desk.reserve.refill()
         return min(interval, self._timetable.seconds_left(), self._gate.seconds_left())
 
     def accepts(self) -> Mapping[str, Accept]:

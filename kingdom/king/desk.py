@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
 from kingdom.bus.files.bus import FileBus
 from kingdom.bus.port import Accept, Claim, Move, New
 from kingdom.errors import LeaseLost, TryLater
+from kingdom.king.ids import Ids
 from kingdom.king.outcomes import Draft
 from kingdom.models.message import MessageBase
 from kingdom.models.task import Task
@@ -21,6 +22,7 @@ from kingdom.words import Words
 WORKER = "king"
 SOON = timedelta(seconds=1)
 MOST_AT_ONCE = 32
+ROUNDS = 8
 RECORDED = "not_shown"  # the bus has it safe, and the queues will show it: it is done
 
 
@@ -51,6 +53,14 @@ class Hands:
             return left
         most = min(limit, self._most)
         return self._keep(self._bus.claim(stream, WORKER, most, accept=accept))
+
+    def rounds(self, stream: str, accept: Accept | None = None) -> Iterator[list[Claim]]:
+        """What is due, some at a time; not all of a long queue, so that others have their turn."""
+        for _ in range(ROUNDS):
+            claims = self.take(stream, MOST_AT_ONCE, accept)
+            if not claims:
+                return
+            yield claims
 
     def named(self, stream: str, id_: str) -> Claim | None:
         """This message, wherever it lies; None if someone else holds it."""
@@ -106,6 +116,7 @@ class Desk:
         self.bus = setting.bus
         self.log = setting.log
         self.hands = Hands(setting.bus)
+        self.reserve = Ids(setting.bus)
         self.task_log = TaskLog(setting.base, setting.name, setting.clock)
         self._words: tuple[str, Words] | None = None
 
@@ -129,10 +140,14 @@ class Desk:
     def monotonic(self) -> float:
         return self.setting.clock.monotonic()
 
+    def ids(self, kind: str, count: int) -> list[str]:
+        zone = self.config.settings.system.zone
+        return self.reserve.take(kind, count, f"{self.now().astimezone(zone):%Y%m%d}")
+
     def messages(self, drafts: Iterable[tuple[Draft, Task]]) -> list[New]:
         """Each with an id of its own, in the thread of its task."""
         pairs = list(drafts)
-        return self.messages_named(self.bus.next_ids("msg", len(pairs)) if pairs else [], pairs)
+        return self.messages_named(self.ids("msg", len(pairs)), pairs)
 
     def messages_named(self, ids: list[str], drafts: list[tuple[Draft, Task]]) -> list[New]:
         return [New("messages", self._message(*one)) for one in zip(ids, drafts, strict=True)]

@@ -10,15 +10,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from kingdom.bus.port import Claim, Move, New
-from kingdom.king.desk import MOST_AT_ONCE, Desk
+from kingdom.king.desk import MOST_AT_ONCE, ROUNDS, Desk
 from kingdom.king.gate import Deferrals, Gate
 from kingdom.king.outcomes import start_of
 from kingdom.king.outstanding import Outstanding
 from kingdom.king.routing import newest, task_for, trace_of
 from kingdom.models.event import Event
 from kingdom.models.task import Task
-
-_ROUNDS = 8  # of one step, so that results and commands do not wait for a long queue
 
 
 @dataclass
@@ -40,14 +38,19 @@ class Dispatch:
         self._deferrals = deferrals
 
     def step(self) -> None:
-        for _ in range(_ROUNDS):
-            limit = self._gate.room(MOST_AT_ONCE)
-            claims = self._desk.hands.take("events", limit, self._gate.accept_work)
-            if not claims:
-                return
-            self._handle(claims)
+        done: list[_Batch] = []
+        try:
+            for _ in range(ROUNDS):
+                limit = self._gate.room(MOST_AT_ONCE)
+                claims = self._desk.hands.take("events", limit, self._gate.accept_work)
+                if not claims:
+                    break
+                done.append(self._handle(claims))
+        finally:
+            for batch in done:  # an event that came meanwhile did not wait for the logs
+                self._tell(batch)
 
-    def _handle(self, claims: list[Claim]) -> None:
+    def _handle(self, claims: list[Claim]) -> _Batch:
         batch = self._decide(claims)
         moves = [
             Move(claim, "dispatched", fields={"task_id": task.id, "trace_id": task.trace_id})
@@ -59,7 +62,9 @@ class Dispatch:
         tasks = [task for _, task in batch.dispatched]
         starts = self._desk.messages((start_of(task, words), task) for task in tasks)
         self._desk.hands.commit(moves, [*(New("tasks", task) for task in tasks), *starts])
-        self._tell(batch)
+        for task in tasks:
+            self._outstanding.add(task)
+        return batch
 
     def _decide(self, claims: list[Claim]) -> _Batch:
         batch = _Batch()
@@ -73,7 +78,7 @@ class Dispatch:
                     batch.superseded.append((claim, winner))
         generals = [self._desk.config.route(_event(claim).type) for claim in winners]
         wanted = sum(general is not None for general in generals)
-        ids = iter(self._desk.bus.next_ids("task", wanted) if wanted else ())
+        ids = iter(self._desk.ids("task", wanted))
         now = self._desk.now()
         for claim, general in zip(winners, generals, strict=True):
             if general is None:
@@ -102,7 +107,6 @@ class Dispatch:
         desk = self._desk
         for claim, task in batch.dispatched:
             event = _event(claim)
-            self._outstanding.add(task)
             self._deferrals.forget(event.id)
             desk.tell(
                 "event.dispatched",

@@ -12,7 +12,7 @@ from kingdom.bus.files.places import HANDLED
 from kingdom.bus.port import Claim, Move, New
 from kingdom.king import commands
 from kingdom.king.commands import Answer, Command, Objection
-from kingdom.king.desk import MOST_AT_ONCE, Desk
+from kingdom.king.desk import Desk
 from kingdom.king.gate import Gate
 from kingdom.king.outcomes import Draft, resumption_of, retry_of
 from kingdom.king.outstanding import Outstanding
@@ -22,7 +22,7 @@ from kingdom.models.message import ThreadUpdate
 from kingdom.models.priority import HIGH
 from kingdom.models.result import NeedsHuman
 from kingdom.models.task import Task
-from kingdom.runtime.config import ANSWER
+from kingdom.runtime.config import ANSWER, COMMAND
 from kingdom.runtime.control import EVERYTHING, Control
 
 
@@ -34,15 +34,19 @@ class Petitions:
         self._control = control
 
     def step(self) -> None:
-        for claim in self._desk.hands.take("events", MOST_AT_ONCE, is_own):
-            event = claim.message
-            assert isinstance(event, Event)
-            if event.type == ANSWER:
-                self._answer(claim, event)
-            elif event.type == "kingdom.command":
-                self._command(claim, event)
-            else:
-                self._end(claim, "failed", f"This version does not know {event.type}.")
+        for claims in self._desk.hands.rounds("events", is_own):
+            for claim in claims:
+                self._handle(claim)
+
+    def _handle(self, claim: Claim) -> None:
+        event = claim.message
+        assert isinstance(event, Event)
+        if event.type == ANSWER:
+            self._answer(claim, event)
+        elif event.type == COMMAND:
+            self._command(claim, event)
+        else:
+            self._end(claim, "failed", f"This version does not know {event.type}.")
 
     # Answers
 
@@ -168,6 +172,7 @@ class Petitions:
         desk, task_id = self._desk, command.task_id or ""
         found, result = desk.bus.look("tasks", task_id), desk.bus.look("results", task_id)
         original = commands.ended_task(task_id, found, desk.config.generals)
+        commands.not_under_way(task_id, self._outstanding.successor_of(task_id))
         is_open = result and isinstance(result[1], NeedsHuman) and not result[1].answered_by
         question = desk.hands.named("results", task_id) if is_open else None
         beginning = self._first_of(original) if command.fresh else original
@@ -206,7 +211,7 @@ class Petitions:
             "priority": original.priority,
         }
         return Task(
-            id=self._desk.bus.next_id("task"),
+            id=self._desk.ids("task", 1)[0],
             target_general=original.target_general,
             created_at=self._desk.now(),
             repo=original.repo,

@@ -10,7 +10,7 @@ from typing import cast
 
 from kingdom.bus.files.places import HANDLED
 from kingdom.bus.port import Claim, Move
-from kingdom.king.desk import MOST_AT_ONCE, Desk
+from kingdom.king.desk import Desk
 from kingdom.king.outcomes import AnyResult, outcome
 from kingdom.king.outstanding import Outstanding
 from kingdom.models.event import Event
@@ -61,11 +61,12 @@ class Reports:
         self._control = control
 
     def step(self) -> None:
-        for claim in self._desk.hands.take("results", MOST_AT_ONCE):
-            try:
-                self._handle(claim)
-            except Busy as reason:
-                self._desk.hands.put_off(claim, self._desk.soon(), str(reason))
+        for claims in self._desk.hands.rounds("results"):
+            for claim in claims:
+                try:
+                    self._handle(claim)
+                except Busy as reason:
+                    self._desk.hands.put_off(claim, self._desk.soon(), str(reason))
 
     def _handle(self, claim: Claim) -> None:
         result = cast(AnyResult, claim.message)

@@ -125,10 +125,8 @@ class Timetable:
         return found is not None
 
     def _fire(self, general: General, schedule: Schedule, slot: datetime) -> None:
-        bus = self._desk.bus
-        sent = Sent(
-            schedule.cron, isoformat(slot), bus.next_id("task"), bus.next_id("msg"), published=False
-        )
+        (task_id,), (msg_id,) = self._desk.ids("task", 1), self._desk.ids("msg", 1)
+        sent = Sent(schedule.cron, isoformat(slot), task_id, msg_id, published=False)
         self._sent[schedule.name] = sent
         self._write()
         self._publish(general, schedule, sent)

@@ -6,8 +6,11 @@ starts and at its polling interval; what it costs grows with the tasks under way
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from kingdom.bus.files.places import HANDLED
-from kingdom.bus.port import Move
+from kingdom.bus.port import Move, New
+from kingdom.failures import FAILURES
 from kingdom.king.commands import OPEN_STATES
 from kingdom.king.desk import Desk
 from kingdom.king.outcomes import Draft, burial_of
@@ -15,6 +18,7 @@ from kingdom.king.outstanding import Outstanding
 from kingdom.king.reports import DISPATCHED, Busy, Events
 from kingdom.models.event import Event
 from kingdom.models.ids import is_id
+from kingdom.models.result import Killed
 from kingdom.models.task import Task
 from kingdom.runtime.control import EVERYTHING, Control
 from kingdom.store import disk
@@ -88,7 +92,10 @@ class Vigil:
     def _is_silent(self, task: Task) -> bool:
         """Whether it ended and nobody reported, which may be so for the blink of an eye."""
         found, result = self._bus.look("tasks", task.id), self._bus.look("results", task.id)
-        if (found and found[0] in OPEN_STATES) or (result and result[0] == PENDING):
+        if found and isinstance(found[1], Task) and found[0] in OPEN_STATES:
+            self._attend(found[0], found[1])
+            return False
+        if result and result[0] == PENDING:
             return False
         if result and result[0] == HANDLED:
             self._close(task, "failed" if result[1].status in ("failed", "killed") else "completed")
@@ -98,6 +105,32 @@ class Vigil:
         else:
             return True
         return False
+
+    def _attend(self, state: str, task: Task) -> None:
+        """One that waits to be tried again, or whose general is gone: that one ends no task."""
+        due = max(_moment(task.not_before), _moment(task.delivery.next_retry_at))
+        self._outstanding.rest(task.id, state == PENDING and due > _moment(self._desk.now()))
+        is_absent = task.target_general not in self._desk.config.generals
+        if is_absent and self._control.is_asked("cancel", task.id):
+            self._cancel(task)
+
+    def _cancel(self, task: Task) -> None:
+        claim = self._desk.hands.named("tasks", task.id)
+        if claim is None:
+            return  # its general still lives, and will do it
+        failure = FAILURES["cancelled"]
+        result = Killed(
+            task_id=task.id,
+            summary=failure.sentence,
+            error=failure.sentence,
+            error_code=failure.code,
+            trace_id=task.trace_id,
+            created_at=self._desk.now(),
+        )
+        self._desk.hands.commit([Move(claim, "completed", "cancelled")], [New("results", result)])
+        self._control.forget(task.id)
+        self._desk.tell("task.cancelled", task.trace_id, task_id=task.id, reason=failure.sentence)
+        self._desk.task_log.note(task.id, "ended", status="killed", code=failure.code)
 
     def _close(self, task: Task, status: str, *drafts: Draft) -> None:
         desk = self._desk
@@ -120,3 +153,7 @@ class Vigil:
             )
         self._outstanding.remove(task.id)
         self._control.forget(task.id)
+
+
+def _moment(moment: datetime | None) -> float:
+    return moment.timestamp() if moment else 0.0

@@ -27,9 +27,9 @@ PLACEHOLDER = re.compile(r"\{\{(.*?)\}\}")
 TASK_PLACEHOLDERS = ("TASK_ID", "TASK_TYPE", "REPO", "REPO_DIR")
 PAYLOAD_PLACEHOLDER = re.compile(r"payload(?:\.[A-Za-z0-9_-]+)+\Z")
 # The king handles these itself, so no general can have them.
-COMMANDS = ("kingdom.command", "workflow.command")
+COMMAND = "kingdom.command"
 ANSWER = "slack.human_response"
-OWN_TYPES = (*COMMANDS, ANSWER)
+OWN_TYPES = (COMMAND, "workflow.command", ANSWER)
 _ALL_BELOW = ".*"
 _LOOK_SECONDS = 1.0
 

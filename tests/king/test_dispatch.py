@@ -7,6 +7,7 @@ import shutil
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -294,3 +295,33 @@ def test_a_long_queue_is_dispatched_in_order_and_each_once(court: Court) -> None
     tasks = court.all("tasks")
     assert [one["payload"]["n"] for one in tasks] == list(range(300))
     assert len(court.all("messages")) == 300
+
+
+def test_ids_are_of_their_day_and_never_given_twice(court: Court) -> None:
+    court.soldiers(99)
+    for life in range(3):
+        king = court.king()
+        for turn in range(5):
+            court.send(event(f"{life}-{turn}"))
+            king.step()
+    court.clock.advance(86_400)
+    court.send(event("tomorrow"))
+    king.step()
+    ids = [one["id"] for one in court.all("tasks")]
+    assert len(set(ids)) == len(ids) == 16
+    assert court.event("evt-test-tomorrow")["task_id"] == "task-20260208-001"
+    assert {one["id"][:12] for one in court.all("messages")} == {"msg-20260207", "msg-20260208"}
+    assert max(int(id_[-3:]) for id_ in ids) < 40, "a restart skips a few numbers, not many"
+
+
+def test_the_day_of_an_id_is_that_of_the_kingdom_s_zone(court: Court) -> None:
+    court.configure(
+        system="timezone: Asia/Seoul\nruntime: {engine: command, command: {argv: [agent]}}\n"
+    )
+    court.clock.advance(5 * 3600 - 60)
+    king = court.king(zone=ZoneInfo("Asia/Seoul"))
+    king.step()
+    court.clock.advance(120)
+    court.send(event())
+    king.step()
+    assert court.event("evt-test-1")["task_id"] == "task-20260208-001"

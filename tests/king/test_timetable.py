@@ -13,6 +13,7 @@ import pytest
 from kingdom.errors import TryLater
 from tests.support.calls import observed
 from tests.support.court import Court
+from tests.support.full_disk import Refusing
 from tests.support.kingdom import counts, result
 
 HOURLY = """\
@@ -230,17 +231,3 @@ def test_a_full_disk_between_record_and_task_loses_no_slot(hourly: Court) -> Non
         assert len(hourly.all("tasks")) == turn, f"after call {turn}"
         assert len(hourly.all("messages")) == turn
     assert failed > 5
-
-
-class Refusing:
-    """The n-th call that writes finds the disk full."""
-
-    def __init__(self, point: int) -> None:
-        self.left = point
-
-    def __call__(self, name: str, arguments: tuple[Any, ...], call: Any) -> Any:
-        if name in ("write", "pwrite", "fsync", "fdatasync"):
-            self.left -= 1
-            if self.left == 0:
-                raise OSError(28, "No space left on device")
-        return call()

@@ -79,9 +79,9 @@ class Court:
 
     # Kings
 
-    def king(self) -> King:
+    def king(self, **options: Any) -> King:
         """Recovered and started, as its loop would do it."""
-        bus = FileBus(self.base, clock=self.clock)
+        bus = FileBus(self.base, clock=self.clock, **options)
         self._buses.append(bus)
         configure("king", self.base, environment={}, stream=_Nowhere(), clock=self.clock)
         setting = Setting(
