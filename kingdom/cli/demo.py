@@ -93,14 +93,10 @@ def _show(call: Call, base: BaseDir, screen: Screen) -> str:
 
 def _start(call: Call, base: BaseDir, screen: Screen) -> None:
     from kingdom.cli.start import suite_of
-    from kingdom.engines.choice import availability
     from kingdom.ops.starting import start
     from kingdom.runtime.detaching import attached
 
     suite = suite_of(call, base, [])
-    engine = availability(suite.config.current.settings, call.environment)
-    if not engine.available:
-        raise NeverWorks(engine.reason, remedy=engine.remedy, code="engine_missing")
     screen.spin("the roles start")
     started = start(base, suite, dict(call.environment), launch=attached)
     if started.failed or started.silent:

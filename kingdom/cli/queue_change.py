@@ -21,7 +21,8 @@ TEXTS = {
     ),
     "drop": (
         "Moves a message to dead/ with the reason `dropped`, so that nobody handles it. One that a "
-        "living worker holds is refused. kingdom queue retry puts it back.",
+        "living worker holds is refused, and so is an event whose task has not ended: kingdom "
+        "cancel ends that. kingdom queue retry puts it back.",
         "kingdom queue drop evt-github-12345678",
         "kingdom queue drop results/task-20260207-001",
     ),

@@ -28,7 +28,8 @@ def parser() -> Parser:
 def run(call: Call) -> int:
     options = parser().read(call)
     base = call.base()
-    stop(base)
+    if not stop(base):
+        print("Nothing runs here.")
     if options.soldiers:
         _end_soldiers(call, base)
     return EXIT_DONE
@@ -42,12 +43,13 @@ def _end_soldiers(call: Call, base: BaseDir) -> None:
 
 
 def stop(base: BaseDir) -> bool:
-    """Says what was ended; whether there was anything to end."""
+    """Says what was ended, if anything; whether there was."""
     from kingdom.ops.stopping import stop as end
 
     stopped = end(base)
     for name in stopped.killed:
         say(f"{name} would not end and was killed. See why: kingdom logs {name}")
     ended = [*stopped.ended, *stopped.killed]
-    print(f"Ended: {', '.join(reversed(ended))}." if ended else "Nothing runs here.")
+    if ended:
+        print(f"Ended: {', '.join(reversed(ended))}.")
     return bool(ended)

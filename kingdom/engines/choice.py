@@ -45,12 +45,16 @@ def availability(
 ) -> Availability:
     """Whether a soldier could be started now. Asks the disk only, so it may be asked often."""
     try:
-        found = engine_for(settings, environment, root).availability()
+        engine = engine_for(settings, environment, root)
     except ConfigurationError as missing:
         return Availability(False, missing.sentence, missing.remedy)
-    if found.available and not has_tmux(environment):
-        return _NO_TMUX
-    return found
+    return availability_of(engine, environment)
+
+
+def availability_of(engine: Engine, environment: Mapping[str, str]) -> Availability:
+    """Whether this engine could be started now, in tmux."""
+    found = engine.availability()
+    return found if has_tmux(environment) or not found.available else _NO_TMUX
 
 
 def has_tmux(environment: Mapping[str, str]) -> bool:

@@ -2,7 +2,8 @@
 
 A task that continues another (`context.inherits`) speaks in the thread of that one. The mapping
 goes when the task has said its last word (`context.final`) or its question was answered, since its
-successor has the thread then (`context.answers`).
+successor has the thread then (`context.answers`). A notification that names a channel is for those
+who read that one: it stands for itself, whichever task it tells of.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from datetime import datetime
 
 from kingdom.envoy.transport import Thread
 from kingdom.models.fields import Timestamp
-from kingdom.models.message import MessageBase
+from kingdom.models.message import MessageBase, Notification
 from kingdom.models.part import Part
 
 
@@ -34,7 +35,7 @@ Mappings = Mapping[str, ThreadMapping]
 def thread_of(message: MessageBase, mappings: Mappings) -> Thread | None:
     """The thread this message belongs to; None if it begins one, or stands for itself."""
     known = mappings.get(message.task_id or "") or mappings.get(named(message, "inherits"))
-    if known:
+    if known and not stands_alone(message):
         return known.thread
     return Thread(message.channel, message.thread_ts) if message.thread_ts else None
 
@@ -49,7 +50,7 @@ def after(
         return left
     if is_final(message):
         left.pop(task_id, None)
-    elif thread and task_id not in left:
+    elif thread and task_id not in left and not stands_alone(message):
         left[task_id] = ThreadMapping(
             channel=thread.channel, thread_ts=thread.thread_ts, created_at=now
         )
@@ -60,6 +61,10 @@ def named(message: MessageBase, key: str) -> str:
     """The task that the context names under this key; empty if it names none."""
     value = message.context.get(key)
     return value if isinstance(value, str) else ""
+
+
+def stands_alone(message: MessageBase) -> bool:
+    return isinstance(message, Notification) and bool(message.channel)
 
 
 def is_final(message: MessageBase) -> bool:

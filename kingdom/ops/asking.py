@@ -140,7 +140,7 @@ def _from_result(base: BaseDir, task_id: str) -> Open:
     result = _result(base, task_id)
     if result.get("status") == "needs_human":
         return Open(task_id, _question_of(result), shown=False)
-    if not any(entry.stream in ("tasks", "results") for entry in find(base, task_id)):
+    if not any(entry.stream in ("tasks", "results") for entry in find(base, task_id, "task")):
         raise NotFound(f"{task_id} is not a task.", remedy="Open questions: kingdom ask")
     raise NeverWorks(
         f"{task_id} has not asked anything.", remedy=f"See how it is: kingdom why {task_id}"

@@ -12,14 +12,17 @@ from kingdom.topology import STREAMS
 _SHOWN = 3
 
 
-def find(base: BaseDir, typed: str) -> list[Listed]:
-    """Every file of this id; `STREAM/ID` looks in one stream. A task and its result share an id."""
+def find(base: BaseDir, typed: str, wanted: str = "message") -> list[Listed]:
+    """Every file of this id; `STREAM/ID` looks in one stream. A task and its result share an id.
+
+    `wanted` is what the refusal calls it.
+    """
     stream, _, id_ = typed.rpartition("/")
     if stream and stream not in STREAMS:
         raise UsageError(f"{stream!r} is not a stream.", remedy=f"There are: {', '.join(STREAMS)}.")
     found = locate(base, id_, stream or None)
     if not found:
-        raise NotFound(f"There is no message {typed}.", remedy=_suggestion(base, id_))
+        raise NotFound(f"There is no {wanted} {typed}.", remedy=_suggestion(base, id_))
     return found
 
 

@@ -13,6 +13,9 @@ from typing import Any, NamedTuple
 
 from kingdom.bus.opening import open_bus
 from kingdom.clock import SystemClock
+from kingdom.engines.choice import availability_of
+from kingdom.engines.rehearsal import RehearsalEngine
+from kingdom.errors import NeverWorks
 from kingdom.models.ids import TASK_ID
 from kingdom.ops.asking import Open, questions
 from kingdom.ops.asking import answer as give
@@ -27,7 +30,7 @@ from kingdom.store.state import read_json
 from kingdom.store.watch import Watch
 from kingdom.topology import DEAD, EVENTS, MESSAGES, RESULTS, TASKS
 
-ENGINE = "runtime:\n  engine: rehearsal\n"
+ENGINE = f"runtime:\n  engine: {RehearsalEngine.name}\n"
 DIFF = """\
 --- a/src/basket.py
 +++ b/src/basket.py
@@ -74,7 +77,10 @@ class Sight(NamedTuple):
 
 
 def make_kingdom(environment: Mapping[str, str]) -> BaseDir:
-    """A new base directory of this user's alone, where soldiers rehearse."""
+    """A new base directory of this user's alone, where soldiers rehearse; none if they cannot."""
+    engine = availability_of(RehearsalEngine(), environment)
+    if not engine.available:
+        raise NeverWorks(engine.reason, remedy=engine.remedy, code="engine_missing")
     parent = environment.get("TMPDIR") or "/tmp"
     base = BaseDir(os.path.join(parent, f"kingdom-demo-{os.urandom(4).hex()}"))
     disk.make_private_directory(base.root)

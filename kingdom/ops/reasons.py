@@ -37,6 +37,7 @@ from kingdom.topology import DEAD, PENDING
 from kingdom.words.spans import age
 
 KING, ENVOY = "king", "envoy"
+CANCELLED = "cancelled"  # the same word for the task and for the failure
 _SHOWN = 3
 
 
@@ -167,8 +168,7 @@ class _Teller:
             yield from burial(one)
         else:
             result = self._journey.of("results", one.id)
-            ended = Reason(f"It ended: {text(one, 'status')}. Its result is no longer kept.")
-            yield from self._result(result) if result else iter([ended])
+            yield from self._result(result) if result else iter([_without_result(one)])
 
     def _cause(self, one: Found) -> Iterator[Reason]:
         event_id, general = text(one, "event_id"), text(one, "target_general")
@@ -238,13 +238,14 @@ class _Teller:
         asked = f"It asked: {sentence(text(one, 'question'))}"
         answer = self._journey.of("events", text(one, "answered_by"))
         if answer:
-            yield Reason(f"{asked} It was answered: {sentence(_within(answer, 'payload', 'text'))}")
+            said, goes_on = _settled(answer)
+            yield Reason(f"{asked} {said}")
             successor = self._journey.of("tasks", text(answer, "task_id"))
             if successor:
-                yield Reason(f"{successor.id} goes on with that.")
+                yield Reason(f"{successor.id} {goes_on}.")
                 yield from self._course(successor)
         elif text(one, "answered_by"):
-            yield Reason(f"{asked} It was answered ({text(one, 'answered_by')}).")
+            yield Reason(f"{asked} {_answered_by(text(one, 'answered_by'))}")
         else:
             yield Reason(asked, f'Answer it with: kingdom answer {one.id} "..."')
 
@@ -308,6 +309,28 @@ def _outcome(one: Found, failure: Failure | None) -> Iterator[Reason]:
     remedy = remedy.replace("SOLDIER", soldier) if soldier else remedy
     explained = "" if failure.sentence in ended else f" {failure.sentence}"
     yield Reason(f"{ended}{explained}", remedy)
+
+
+def _without_result(one: Found) -> Reason:
+    status = text(one, "status")
+    ended, kept = f"It ended: {status}.", "Its result is no longer kept."
+    if status != CANCELLED:
+        return Reason(f"{ended} {kept}")
+    failure = FAILURES[CANCELLED]
+    return Reason(f"{ended} {failure.sentence} {kept}", failure.remedy.replace("TASK", one.id))
+
+
+def _settled(answer: Found) -> tuple[str, str]:
+    """How a question came to its end, and what the next task does then."""
+    words = _within(answer, "payload", "text")
+    if _within(answer, "payload", "command") == "retry":
+        return f"Nobody answered it: it was tried again ({answer.id}).", "tries it again"
+    said = f"It was answered: {sentence(words)}" if words.strip() else _answered_by(answer.id)
+    return said, "goes on with that"
+
+
+def _answered_by(event_id: str) -> str:
+    return f"It was answered ({event_id})."
 
 
 def _within(one: Found, part: str, key: str) -> str:

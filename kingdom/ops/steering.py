@@ -1,11 +1,13 @@
 """What an operator does to single messages: put a dead one back, take a live one out.
 
-Both use the verbs of the bus, so they are safe while every role runs.
+Both use the verbs of the bus, so they are safe while every role runs. What was taken out is told in
+the log of internal events.
 """
 
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import replace
 
 from kingdom.bus.files.bus import FileBus
@@ -13,11 +15,15 @@ from kingdom.bus.files.caretaker import Caretaker
 from kingdom.bus.files.intake import reason_path
 from kingdom.bus.lease import Holder
 from kingdom.bus.port import Claim, Move, Problem
+from kingdom.clock import SystemClock
 from kingdom.errors import InvalidFile, KingdomError, NeverWorks, TryLater
 from kingdom.models.base import Record
 from kingdom.models.delivery import Delivery
-from kingdom.ops.listing import ENDED, Listed
+from kingdom.ops.listing import ENDED, Listed, locate
+from kingdom.runtime.internal_log import InternalLog
 from kingdom.store import disk
+from kingdom.store.paths import BaseDir
+from kingdom.store.state import read_json
 from kingdom.topology import DEAD, PENDING
 
 WORKER = "operator"
@@ -64,13 +70,46 @@ def _publish_again(bus: FileBus, entry: Listed, record: Record) -> None:
 
 
 def drop(bus: FileBus, caretaker: Caretaker, entry: Listed) -> None:
-    """To `dead/`, reason `dropped`, unless a living worker has it."""
+    """To `dead/`, reason `dropped`, unless a living worker has it or its task is under way."""
+    task_id = _open_task(bus.base, entry)
+    if task_id:
+        raise _under_way(entry, task_id)
     try:
-        claims = _claimed(bus, entry)
+        (claim,) = _claimed(bus, entry)
     except InvalidFile:
         caretaker.condemn(entry.stream, entry.path, _as_fault(entry))
-        return
-    bus.bury(claims[0], DROPPED)
+        _tell(bus.base, entry, None)
+    else:
+        bus.bury(claim, DROPPED)
+        _tell(bus.base, entry, claim.message.trace_id)
+
+
+def _open_task(base: BaseDir, entry: Listed) -> str:
+    """The task that this event became, if it has not ended; else empty."""
+    if (entry.stream, entry.state) != ("events", "dispatched"):
+        return ""
+    content = read_json(entry.path, {})
+    task_id = content.get("task_id") if isinstance(content, dict) else None
+    found = locate(base, task_id, "tasks") if isinstance(task_id, str) else []
+    return next((one.id for one in found if one.state not in (*ENDED, DEAD)), "")
+
+
+def _under_way(entry: Listed, task_id: str) -> KingdomError:
+    return NeverWorks(
+        f"{entry.id} became {task_id}, which has not ended.",
+        remedy=f"End that instead: kingdom cancel {task_id}",
+    )
+
+
+def _tell(base: BaseDir, entry: Listed, trace_id: str | None) -> None:
+    data = {
+        "stream": entry.stream,
+        "id": entry.id,
+        "code": DROPPED.code,
+        "reason": DROPPED.message,
+    }
+    with suppress(TryLater):  # it is dropped; a log that cannot be written does not change that
+        InternalLog(base, WORKER, SystemClock()).emit("queue.buried", data, trace_id)
 
 
 def _as_fault(entry: Listed) -> InvalidFile:

@@ -23,7 +23,7 @@ def task_of(base: BaseDir, typed: str) -> str:
     """The task itself, the one that its event was dispatched as, or the one its soldier was at."""
     if typed.startswith(SOLDIER_PREFIX):
         return _task_of_soldier(base, typed)
-    entry = _first(find(base, typed), ("tasks", "results", "events"))
+    entry = _first(find(base, typed, "task or soldier"), ("tasks", "results", "events"))
     if entry.stream != "events":
         return entry.id
     task = read_json(entry.path, {}).get("task_id")

@@ -376,7 +376,7 @@ class SharedPage:
     def __init__(self, path: str) -> None:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, MODE)
         try:
-            # Not only long enough but there: on a full disk the first store into a hole is a SIGBUS.
+            # Not only long enough but there: with a full disk, a store into a hole is a SIGBUS.
             os.posix_fallocate(descriptor, 0, mmap.PAGESIZE)
             self.memory = mmap.mmap(descriptor, mmap.PAGESIZE)
         finally:

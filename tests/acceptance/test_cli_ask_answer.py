@@ -191,7 +191,7 @@ def test_the_words_in_the_wrong_order_are_put_right(ready: BaseDir) -> None:
 
 def test_before_anything_was_asked(ready: BaseDir) -> None:
     assert one_sentence(say(ready, "yes"), 1).startswith("No question is open.")
-    assert one_sentence(say(ready, TASK, "yes"), 1).startswith(f"There is no message {TASK}.")
+    assert one_sentence(say(ready, TASK, "yes"), 1).startswith(f"There is no task {TASK}.")
 
 
 def test_a_second_answer_is_refused_whoever_has_the_first_by_now(ready: BaseDir) -> None:
@@ -237,7 +237,7 @@ def test_the_wrong_task(ready: BaseDir) -> None:
     publish(ready, task(2), stream="tasks")
     assert one_sentence(say(ready, OTHER, "yes"), 1).startswith(f"{OTHER} has not asked anything.")
     sentence = one_sentence(say(ready, "task-20260207-003", "yes"), 1)
-    assert sentence.startswith("There is no message task-20260207-003. Did you mean:")
+    assert sentence.startswith("There is no task task-20260207-003. Did you mean:")
 
 
 def test_a_question_that_only_the_result_remembers_can_be_answered(ready: BaseDir) -> None:

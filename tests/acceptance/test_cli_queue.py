@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 
 from kingdom.bus.files.bus import FileBus
-from kingdom.bus.port import Move, Problem
+from kingdom.bus.port import Move, New, Problem
 from kingdom.clock import SystemClock
 from kingdom.ops.init import init
 from kingdom.store.paths import BaseDir
 from tests.support.cli import claim_and_die, kingdom, one_sentence
+from tests.support.envoy import internal
 from tests.support.kingdom import MovableClock, counts, drop, event, load, message, result, task
 
 FAULT = Problem("network", "The line went dead.")
@@ -251,6 +252,56 @@ def test_drop_moves_to_dead_and_retry_brings_back(base: BaseDir, filled: FileBus
     again = one_sentence(kingdom("queue", "drop", "evt-test-low", base=base), 1)
     assert again.startswith("evt-test-low lies in events/dead: nobody will handle it any more.")
     assert kingdom("queue", "retry", "evt-test-low", base=base).code == 0
+
+
+def dispatched(bus: FileBus) -> None:
+    bus.publish("events", event("1"))
+    (claim,) = bus.claim("events", "king")
+    made = {"task_id": "task-20260207-001"}
+    bus.commit([Move(claim, "dispatched", fields=made)], [New("tasks", task(1))])
+
+
+def test_drop_refuses_an_event_whose_task_has_not_ended(base: BaseDir, bus: FileBus) -> None:
+    dispatched(bus)
+    refused = kingdom("queue", "drop", "evt-test-1", base=base)
+    assert one_sentence(refused, 1) == (
+        "evt-test-1 became task-20260207-001, which has not ended. "
+        "End that instead: kingdom cancel task-20260207-001"
+    )
+    (claim,) = bus.claim("tasks", "gen-pr")
+    assert kingdom("queue", "drop", "evt-test-1", base=base) == refused, "it is at work"
+    assert counts(base) == {"events/dispatched": 1, "tasks/in_progress": 1}
+    bus.commit([Move(claim, "completed")])
+    assert kingdom("queue", "drop", "evt-test-1", base=base).code == 0
+    assert counts(base) == {"events/dead": 1, "tasks/completed": 1}
+
+
+def test_what_was_dropped_is_told_to_whoever_asks(base: BaseDir, bus: FileBus) -> None:
+    bus.publish("events", event("1", trace_id="a" * 32))
+    drop(base, "events/pending", "evt-2.json", "{")
+    for id_, trace_id in (("evt-test-1", "a" * 32), ("evt-2", None)):
+        assert kingdom("queue", "drop", id_, base=base).code == 0
+        told = internal(base, "queue.buried")[-1]
+        assert (told["actor"], told.get("trace_id")) == ("operator", trace_id)
+        assert told["data"] == {
+            "stream": "events",
+            "id": id_,
+            "code": "dropped",
+            "reason": "An operator dropped it.",
+        }
+        said = kingdom("trace", id_, base=base)
+        assert "buried: An operator dropped it." in said.out
+        assert "operator" in said.out
+
+
+def test_a_log_that_cannot_be_written_does_not_keep_it_from_being_dropped(
+    base: BaseDir, bus: FileBus
+) -> None:
+    bus.publish("events", event("1"))
+    os.makedirs(base.events_log)
+    said = kingdom("queue", "drop", "evt-test-1", base=base)
+    assert (said.code, said.err) == (0, "")
+    assert counts(base) == {"events/dead": 1}
 
 
 def test_drop_refuses_what_a_living_worker_holds(base: BaseDir, open_bus: OpenBus) -> None:

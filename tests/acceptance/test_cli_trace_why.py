@@ -15,7 +15,7 @@ from kingdom.bus.files.bus import FileBus
 from kingdom.bus.port import Move, Problem
 from kingdom.errors import NotFound
 from kingdom.models.message import ThreadUpdate
-from kingdom.models.result import Failed
+from kingdom.models.result import Failed, Killed
 from kingdom.ops.init import init
 from kingdom.ops.tracing import trace
 from kingdom.runtime.control import EVERYTHING, Control
@@ -441,6 +441,54 @@ def test_an_open_question_and_an_answered_one(travelled: BaseDir) -> None:
     path.write_text(json.dumps(content))
     said = kingdom("why", EVENT, base=travelled)
     assert f'Answer it with: kingdom answer {FIRST} "..."' in said.out
+
+
+@pytest.mark.parametrize(
+    ("type_", "payload", "settled", "goes_on"),
+    [
+        (
+            "kingdom.command",
+            {"command": "retry", "task_id": FIRST},
+            f"Nobody answered it: it was tried again ({ANSWER}).",
+            "tries it again",
+        ),
+        (
+            "slack.human_response",
+            {"text": " "},
+            f"It was answered ({ANSWER}).",
+            "goes on with that",
+        ),
+        ("slack.human_response", {}, f"It was answered ({ANSWER}).", "goes on with that"),
+    ],
+)
+def test_a_question_without_the_words_of_an_answer(
+    travelled: BaseDir, type_: str, payload: dict[str, str], settled: str, goes_on: str
+) -> None:
+    path = Path(travelled.path(f"queue/events/completed/{ANSWER}.json"))
+    content = json.loads(path.read_text())
+    path.write_text(json.dumps(content | {"type": type_, "payload": payload}))
+    assert reasons(travelled, FIRST)[1:3] == [
+        f"It asked: Merge it? {settled}",
+        f"{SECOND} {goes_on}.",
+    ]
+    path.unlink()
+    assert reasons(travelled, FIRST)[1] == f"It asked: Merge it? It was answered ({ANSWER})."
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_cancelled_task_says_once_that_a_person_did_it(ready: BaseDir, kept: bool) -> None:
+    said = "A person cancelled it."
+    publish(ready, task(1), stream="tasks")
+    bus = FileBus(ready)
+    (claim,) = bus.claim("tasks", "gen-pr", ids=[FIRST])
+    bus.commit([Move(claim, "completed", status="cancelled")])
+    if kept:
+        killed = Killed(task_id=FIRST, summary=said, error=said, error_code="cancelled")
+        bus.publish("results", killed)
+    bus.close()
+    shown = kingdom("why", FIRST, base=ready).out
+    assert shown.count(said) == 1, shown
+    assert f"Start it again with: kingdom retry {FIRST}." in shown
 
 
 def test_a_discarded_event_has_its_reason(ready: BaseDir) -> None:

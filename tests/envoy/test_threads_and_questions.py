@@ -13,6 +13,7 @@ import pytest
 from kingdom.bus.files.bus import FileBus
 from kingdom.bus.port import Move
 from kingdom.envoy.transport import Reply, Thread
+from kingdom.models.message import Notification
 from kingdom.models.result import NeedsHuman
 from kingdom.store.paths import BaseDir
 from tests.support.envoy import (
@@ -89,6 +90,44 @@ def test_a_thread_keeps_the_channel_it_began_in(base: BaseDir, live: Callable[..
     publish(base, start(1, channel="#dev"), update(2))
     live().go()
     assert load(base, "messages/sent", "msg-20260207-002")["channel"] == "#dev"
+
+
+def notice(number: int, **fields: Any) -> Notification:
+    values = {"id": f"msg-20260207-{number:03d}", "content": "hear", "created_at": START}
+    return Notification(**(values | {"task_id": TASK} | fields))
+
+
+@pytest.mark.parametrize("channel", ["#all", "#dev"])
+def test_a_notification_goes_to_the_channel_it_names_and_never_into_its_task_s_thread(
+    base: BaseDir, live: Callable[..., Life], channel: str
+) -> None:
+    publish(base, start(1, channel="#dev"), notice(2, channel=channel), update(3))
+    live().go()
+    sent = [load(base, "messages/sent", f"msg-20260207-00{number}") for number in (1, 2, 3)]
+    assert [(one["channel"], one["thread_ts"]) for one in sent] == [
+        ("#dev", TASK),
+        (channel, "msg-20260207-002"),
+        ("#dev", TASK),
+    ]
+    assert f"  {channel}  msg-20260207-002 ({TASK})  msg-20260207-002\n" in console(base)
+
+
+def test_a_notification_that_names_a_channel_begins_no_thread_of_its_task(
+    base: BaseDir, live: Callable[..., Life]
+) -> None:
+    publish(base, notice(1, channel="#all"), update(2))
+    live().go()
+    assert load(base, "messages/sent", "msg-20260207-001")["channel"] == "#all"
+    assert mappings(base)[TASK]["channel"] == "console"
+
+
+def test_a_notification_without_a_channel_stays_in_its_task_s_thread(
+    base: BaseDir, live: Callable[..., Life]
+) -> None:
+    publish(base, start(1, channel="#dev"), notice(2))
+    live().go()
+    sent = load(base, "messages/sent", "msg-20260207-002")
+    assert (sent["channel"], sent["thread_ts"]) == ("#dev", TASK)
 
 
 def test_a_resumed_task_goes_on_in_the_thread_of_the_one_that_asked(

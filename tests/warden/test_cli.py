@@ -62,6 +62,12 @@ def test_stop_names_what_it_ended_and_is_done_with_it_the_second_time(base: Base
     assert kingdom("stop", base=base).out == "Nothing runs here.\n"
 
 
+def test_restart_of_what_does_not_run_is_a_start(base: BaseDir) -> None:
+    said = kingdom("restart", base=base)
+    assert (said.code, said.err) == (0, "")
+    assert said.out == f"Running (pid {pid_of(base)}): envoy, king, gen-a.\n"
+
+
 def test_stop_ends_roles_that_run_without_a_warden(base: BaseDir) -> None:
     with spawn("run", "king", base=base) as king:
         eventually(lambda: Seat(base, "king").last_beat() is not None)
@@ -283,14 +289,17 @@ def test_attach_to_nobody_is_one_sentence(base: BaseDir) -> None:
     assert "There is no soldier soldier-9-9." in one_sentence(
         kingdom("attach", "soldier-9-9", base=base), 1
     )
-    one_sentence(kingdom("attach", "task-20260207-001", base=base), 1)
+    assert one_sentence(kingdom("attach", "task-20260207-001", base=base), 1).startswith(
+        "There is no task or soldier task-20260207-001."
+    )
 
 
 @pytest.mark.parametrize("verb", ["cancel", "retry", "freeze", "thaw"])
 def test_a_command_about_an_unknown_task_is_refused_and_nothing_is_sent(
     base: BaseDir, verb: str
 ) -> None:
-    one_sentence(kingdom(verb, "task-20260207-001", base=base), 1)
+    said = one_sentence(kingdom(verb, "task-20260207-001", base=base), 1)
+    assert said.startswith("There is no task or soldier task-20260207-001.")
     assert kingdom("queue", "ls", base=base).out == "The queues are empty.\n"
 
 

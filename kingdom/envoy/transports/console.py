@@ -15,6 +15,7 @@ from typing import TextIO
 
 from kingdom.clock import Clock
 from kingdom.envoy.rendering import Rendering, on_one_line
+from kingdom.envoy.threads import stands_alone
 from kingdom.envoy.transport import Reply, Thread
 from kingdom.errors import TryLater
 from kingdom.models.message import MessageBase
@@ -79,7 +80,8 @@ class Console:
         if thread:
             return Thread(thread.channel or self._default_channel(), thread.thread_ts)
         channel = message.channel or self._default_channel()
-        return Thread(channel, message.task_id or message.id)
+        task_id = None if stands_alone(message) else message.task_id
+        return Thread(channel, task_id or message.id)
 
     def _default_channel(self) -> str:
         return self._channel() or CHANNEL
