@@ -83,6 +83,12 @@ FAILURES = {
             "Someone ended the tmux server or the machine restarted; it is tried again.",
         ),
         Failure(
+            "stopped",
+            "wait",
+            "A person stopped the kingdom together with its soldiers.",
+            "It is begun anew, at once, after: kingdom start.",
+        ),
+        Failure(
             "timed_out",
             "retry",
             "The soldier ran longer than its general allows.",

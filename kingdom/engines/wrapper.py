@@ -22,7 +22,13 @@ from kingdom.engines import tree
 from kingdom.store import disk
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
-_ASKS = {signal.SIGTERM: "asked", signal.SIGINT: "asked", signal.SIGHUP: "hangup"}
+STOP = signal.SIGUSR1  # ends it, like the others, and is held against nobody
+_ASKS = {
+    signal.SIGTERM: "asked",
+    signal.SIGINT: "asked",
+    signal.SIGHUP: "hangup",
+    STOP: "stopped",
+}
 _SIGNALS = {signal.SIGCHLD, *_ASKS}
 _LARGEST_SPEC = 16 * 1024 * 1024
 _LARGEST_RESULT = 1024 * 1024

@@ -117,7 +117,7 @@ class General:
     # Configuration
 
     def _refresh(self) -> None:
-        """A package that was removed stays in force until the warden ends this general."""
+        """A package that was removed stays in force for the soldiers at work."""
         before = self._config.problem
         self._config.refresh()
         problem = self._config.problem

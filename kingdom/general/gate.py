@@ -1,4 +1,7 @@
-"""Why a general begins nothing just now: all is frozen, no engine, or a tmux that needs a rest."""
+"""Why a general begins nothing just now.
+
+Its package was removed, all is frozen, there is no engine, or tmux needs a rest.
+"""
 
 from __future__ import annotations
 
@@ -28,6 +31,8 @@ class Gate:
         return reason
 
     def _find_reason(self) -> str:
+        if self._setting.name not in self._setting.config.current.generals:
+            return "Its package was removed; it only sees to the soldiers it has."
         if self._control.all_frozen:
             return "All work is frozen."
         if self.rests_for() < float("inf"):

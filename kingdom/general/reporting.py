@@ -14,7 +14,7 @@ from kingdom.bus.port import Move, New
 from kingdom.clock import isoformat
 from kingdom.engines.choice import engine_named
 from kingdom.engines.port import Evidence, Verdict
-from kingdom.errors import ConfigurationError
+from kingdom.errors import ConfigurationError, TryLater
 from kingdom.failures import FAILURES
 from kingdom.general import memory, verdicts
 from kingdom.general.attempt import Attempt
@@ -45,7 +45,9 @@ class Reporter:
     # What is told while it goes on
 
     def started(self, attempt: Attempt) -> None:
-        self._emit("task.started", attempt, task_id=attempt.task.id)
+        """Not yet done: a disk without room for this line has none for a soldier's files."""
+        task = attempt.task
+        self._setting.internal.emit("task.started", {"task_id": task.id}, task.trace_id)
 
     def spawned(self, attempt: Attempt) -> None:
         spec = attempt.spec
@@ -230,7 +232,11 @@ class Reporter:
         )  # fmt: skip
 
     def _emit(self, type_: str, attempt: Attempt, **data: Any) -> None:
-        self._setting.internal.emit(type_, data, attempt.task.trace_id)
+        """About what is done already: a log that cannot be written undoes none of it."""
+        try:
+            self._setting.internal.emit(type_, data, attempt.task.trace_id)
+        except TryLater as error:
+            self._log.warning("log.not_written", error=str(error), type=type_)
 
     def _note(self, attempt: Attempt, step: str, /, **facts: object) -> None:
         self._tasks_log.note(attempt.task.id, step, **facts)

@@ -77,7 +77,10 @@ class Spec:
 
 @dataclass(frozen=True)
 class Ended:
-    """How an attempt came to its end. `reason`: ended, lingered, asked, hangup, deadline, lost."""
+    """How an attempt came to its end.
+
+    `reason`: ended, lingered, asked, stopped, hangup, deadline, lost.
+    """
 
     reason: str
     ended_at: float

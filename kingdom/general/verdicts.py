@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Literal
 
 from kingdom.engines.port import Verdict
@@ -54,6 +54,7 @@ TASK_STATUS = {
     "skipped": "skipped",
     "killed": "failed",
 }
+STOPPED = "stopped"
 # Ended by force, not by a fault of its own.
 _BY_FORCE = ("cancelled", "timed_out", "soldier_killed")
 
@@ -118,7 +119,7 @@ def judge(
         failure=FAILURES[code] if code else None,
         error=error,
         result=raw.result if has_a_say else None,
-        until=verdict.unavailable_until,
+        until=_moment(ended) if code == STOPPED else verdict.unavailable_until,
         metrics={**(said or {}), **verdict.metrics},
         session_id=verdict.session_id or spec.session_id,
     )
@@ -128,6 +129,14 @@ def _fault(
     spec: Spec, ended: Ended, raw: Raw, verdict: Verdict, last_words: str
 ) -> tuple[str, str]:
     """Code and details; no code when there is nothing to say against it."""
+    code, error = _found_fault(spec, ended, raw, verdict, last_words)
+    # Whatever is wrong with one that was stopped may come of just that.
+    return (STOPPED, "") if code and ended.reason == STOPPED else (code, error)
+
+
+def _found_fault(
+    spec: Spec, ended: Ended, raw: Raw, verdict: Verdict, last_words: str
+) -> tuple[str, str]:
     code, error = _ended_by_us(spec, ended)
     if code:
         return code, error
@@ -219,6 +228,10 @@ def final_result(
     kind = Killed if failure.code in _BY_FORCE else Failed
     error = f"{failure.sentence} {judgement.error}".strip()
     return kind(summary=failure.sentence, error=error, error_code=failure.code, **ours)
+
+
+def _moment(ended: Ended) -> datetime:
+    return datetime.fromtimestamp(ended.ended_at, UTC)
 
 
 def _sentence(text: str) -> str:

@@ -58,15 +58,34 @@ def _end_warden(seat: Seat, stopped: Stopped) -> None:
 
 
 def end_soldiers(base: BaseDir, environment: Mapping[str, str]) -> list[str]:
-    """Ends every session; back when each soldier has ended what it started."""
+    """Ends every session; back when each soldier has ended what it started.
+
+    Their wrappers are asked first and note it, so that none is taken for lost.
+    """
     from kingdom.clients.tmux import Tmux
 
     tmux = Tmux(base, environment)
     names = sorted(tmux.sessions())
     if names:
+        for name in names:
+            _ask_to_stop(base, name)
+        until(lambda: not any(is_running(base, name) for name in names), PATIENCE)
         tmux.end_server()
         until(lambda: not any(is_running(base, name) for name in names), PATIENCE)
     return names
+
+
+def _ask_to_stop(base: BaseDir, soldier: str) -> None:
+    """One that has not begun never will."""
+    from kingdom.engines import tree, wrapper
+    from kingdom.general.spec import SoldierFiles
+
+    files = SoldierFiles(base)
+    if not disk.exists(files.path(soldier)) or files.revoke(soldier):
+        return
+    runner = files.runner_of(soldier)
+    if runner is not None and runner.is_alive():
+        tree.send([runner.pid], wrapper.STOP, signal.SIGCONT)
 
 
 def is_running(base: BaseDir, soldier: str) -> bool:

@@ -1,7 +1,7 @@
 """THE table of what runs: each role, and where the function lies that makes it.
 
 Generals come from the configuration, one process each; those added to it later are started, those
-taken out of it are stopped.
+taken out of it are stopped, once they have no soldier any more.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from kingdom.errors import UsageError
 from kingdom.store import disk
 from kingdom.store.paths import BaseDir
+from kingdom.store.state import read_json
 from kingdom.topology import GENERAL_PREFIX, START_ORDER
 
 if TYPE_CHECKING:  # completion and `status` read the table, and need none of this
@@ -74,6 +75,16 @@ class Suite:
 
     def refresh(self) -> bool:
         return self.config.refresh()
+
+    def is_busy(self, base: BaseDir, name: str) -> bool:
+        """Whether it has soldiers. A file that is damaged keeps nobody; one that cannot be read
+        just now may name some."""
+        try:
+            found = read_json(base.sessions_file, [])
+        except OSError:
+            return True
+        entries = found if isinstance(found, list) else []
+        return any(isinstance(one, dict) and one.get("general") == name for one in entries)
 
     def _named(self, role: str) -> Sequence[str]:
         return sorted(self.config.current.generals) if role == GENERAL else (role,)

@@ -17,6 +17,7 @@ from kingdom.runtime.role import Make
 
 if TYPE_CHECKING:
     from kingdom.runtime.config import LiveConfig
+    from kingdom.store.paths import BaseDir
 
 
 class Post(NamedTuple):
@@ -36,6 +37,9 @@ class Wanted(Protocol):
 
     def refresh(self) -> bool:
         """Whether the configuration was looked at anew and `posts` may have changed."""
+
+    def is_busy(self, base: BaseDir, name: str) -> bool:
+        """Whether a role that is wanted no more has work that only it can bring to an end."""
 
 
 class Notice(NamedTuple):

@@ -65,9 +65,13 @@ class Seat:
         if not until(lock.try_acquire, _MOMENT):
             lock.close()
             raise AlreadyRuns(self.name, self.holder(), self.base)
-        for left_behind in (self._pid, self._heartbeat):
-            disk.remove(left_behind)
-        disk.replace(self._pid, b"%d\n" % os.getpid(), sync=False)
+        try:
+            for left_behind in (self._pid, self._heartbeat):
+                disk.remove(left_behind)
+            disk.replace(self._pid, b"%d\n" % os.getpid(), sync=False)
+        except OSError:
+            lock.close()  # or we would stand in our own way the next time
+            raise
         return lock
 
     def leave(self) -> None:

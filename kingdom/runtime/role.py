@@ -13,7 +13,7 @@ import errno
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from kingdom.bus.files.bus import FileBus
 from kingdom.bus.opening import open_bus
@@ -23,6 +23,7 @@ from kingdom.errors import EXIT_DONE, EXIT_FAILED, KingdomError, TryLater
 from kingdom.runtime.internal_log import InternalLog
 from kingdom.runtime.logging import configure, get_logger
 from kingdom.runtime.processes import EndAsked, Seat
+from kingdom.store import disk
 from kingdom.store.paths import BaseDir
 from kingdom.topology import role_of
 
@@ -35,6 +36,8 @@ LONGEST_WAIT = 10.0  # seconds between two heartbeats of a role that has nothing
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0  # after a step that may work another time
 # What a machine refuses for a while: no reason to fall over, and nothing a restart would mend.
 PASSING = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE)
+
+DISPLACED = "Its lock was removed or replaced, so another could take its place; it ends."
 
 
 class Role(Protocol):
@@ -74,6 +77,7 @@ class Setting:
 
 
 Make = Callable[[Setting], Role]
+T = TypeVar("T")
 
 
 def run(
@@ -92,12 +96,36 @@ def run(
     """
     clock = clock or SystemClock()
     configure(name, base, environment=environment)
-    log = get_logger()
-    seat = Seat(base, name)
-    seat.take()
-    asked = EndAsked()
+    seat, asked = Seat(base, name), EndAsked()
+    patience = _Patience(asked)
     try:
-        return _live(seat, asked, make, lambda: _setting(base, name, environment, config, clock))
+        lock = patience.obtain(seat.take)
+        if lock is None:
+            return EXIT_DONE
+        patience.beat = lambda: _beat(seat, lock)
+        return _sit(
+            seat, lock, patience, make, lambda: _setting(base, name, environment, config, clock)
+        )
+    finally:
+        asked.close()
+
+
+def _beat(seat: Seat, lock: disk.Lock) -> None:
+    """Without its lock in place, the seat may be another's already."""
+    if lock.is_in_place():
+        seat.beat()
+
+
+def _sit(
+    seat: Seat,
+    lock: disk.Lock,
+    patience: _Patience,
+    make: Make,
+    prepare: Callable[[], Setting],
+) -> int:
+    log = get_logger()
+    try:
+        return _live(lock, patience, make, prepare)
     except KingdomError as error:
         log.error("role.failed", error=str(error), code=error.code)
         return error.exit_code
@@ -105,8 +133,8 @@ def run(
         log.exception("role.crashed")
         return EXIT_FAILED
     finally:
-        asked.close()
-        seat.leave()
+        if lock.is_in_place():
+            seat.leave()
 
 
 def _setting(
@@ -125,36 +153,83 @@ def _setting(
     return Setting(name, base, environment, bus, config, clock, get_logger(), internal)
 
 
-def _live(seat: Seat, asked: EndAsked, make: Make, prepare: Callable[[], Setting]) -> int:
-    setting = prepare()
+def _live(lock: disk.Lock, patience: _Patience, make: Make, prepare: Callable[[], Setting]) -> int:
+    setting = patience.obtain(prepare)
+    if setting is None:
+        return EXIT_DONE
     try:
         role = make(setting)
-        loop = _Loop(role, setting, seat, asked)
+        loop = _Loop(role, setting, patience)
         if loop.begin():
-            while not asked:
+            while lock.is_in_place() and not patience.asked:
                 loop.turn()
             role.stop()
+        if not lock.is_in_place():
+            setting.log.error("role.displaced", lock=lock.path, error=DISPLACED)
+            return EXIT_FAILED
         setting.log.info("role.stopped")
     finally:
         setting.bus.close()
     return EXIT_DONE
 
 
+class _Patience:
+    """Tries what may work another time, with pauses that grow."""
+
+    def __init__(self, asked: EndAsked) -> None:
+        self.asked = asked
+        self.beat: Callable[[], None] = lambda: None  # nothing, before there is a seat
+        self._pause = 0.0
+
+    def obtain(self, act: Callable[[], T]) -> T | None:
+        """What it answers, tried while the machine refuses; None if asked to end before."""
+        found: list[T] = []
+        while not self.asked and not found:
+            self.tries(lambda: found.append(act()), of_machine_only=True)
+        return found[0] if found else None
+
+    def tries(self, act: Callable[[], None], *, of_machine_only: bool = False) -> bool:
+        """Whether it could be done; after one that may work another time, a pause."""
+        try:
+            act()
+        except (TryLater, OSError) as error:
+            is_ours = isinstance(error, TryLater) and not of_machine_only
+            if not is_ours and not _passes(error):
+                raise
+            code = error.code if isinstance(error, TryLater) else "disk_refused"
+            self._wait_for_better_times(str(error), code)
+            return False
+        self._pause = 0.0
+        return True
+
+    def _wait_for_better_times(self, sentence: str, code: str) -> None:
+        self._pause = min(self._pause * 2, LONGEST_PAUSE) or FIRST_PAUSE
+        get_logger().warning("role.paused", error=sentence, code=code, seconds=self._pause)
+        with suppress(OSError):  # a full disk may be what it waits for
+            self.beat()
+        self.asked.pause(self._pause)
+
+
+def _passes(error: TryLater | OSError) -> bool:
+    """Whether it is the machine that refuses, and only for a while."""
+    cause = error if isinstance(error, OSError) else error.__cause__
+    return isinstance(cause, OSError) and cause.errno in PASSING
+
+
 class _Loop:
     """Step, heartbeat, wait; and a pause when the world is not ready for a step."""
 
-    def __init__(self, role: Role, setting: Setting, seat: Seat, asked: EndAsked) -> None:
+    def __init__(self, role: Role, setting: Setting, patience: _Patience) -> None:
         self._role = role
         self._bus = setting.bus
         self._log = setting.log
-        self._seat = seat
-        self._asked = asked
-        self._pause = 0.0
+        self._patience = patience
+        self._asked = patience.asked
 
     def begin(self) -> bool:
         """Recover and start, as often as it takes; False if it was asked to end before."""
         while not self._asked:
-            if self._try(self._begin):
+            if self._patience.tries(self._begin):
                 return True
         return False
 
@@ -164,11 +239,11 @@ class _Loop:
         self._log.info("role.started", commits=found.commits, lost_leases=found.lost_leases)
 
     def turn(self) -> None:
-        self._try(self._turn)
+        self._patience.tries(self._turn)
 
     def _turn(self) -> None:
         seconds = self._role.step()
-        self._seat.beat()
+        self._patience.beat()
         if self._asked:
             return
         self._bus.wait(
@@ -178,25 +253,3 @@ class _Loop:
             also=[self._asked.fileno(), *self._role.descriptors()],
         )
         self._asked.drain()
-
-    def _try(self, act: Callable[[], None]) -> bool:
-        """Whether it could be done; after one that may work another time, a pause."""
-        try:
-            act()
-        except TryLater as error:
-            self._wait_for_better_times(str(error), error.code)
-            return False
-        except OSError as error:
-            if error.errno not in PASSING:
-                raise
-            self._wait_for_better_times(str(error), "disk_refused")
-            return False
-        self._pause = 0.0
-        return True
-
-    def _wait_for_better_times(self, sentence: str, code: str) -> None:
-        self._pause = min(self._pause * 2, LONGEST_PAUSE) or FIRST_PAUSE
-        self._log.warning("role.paused", error=sentence, code=code, seconds=self._pause)
-        with suppress(OSError):  # a full disk may be what it waits for
-            self._seat.beat()
-        self._asked.pause(self._pause)

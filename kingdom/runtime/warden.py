@@ -123,6 +123,7 @@ class Warden:
         if self._suite.refresh():
             self._adjust()
         self._note_problem()
+        self._end_unwanted()
         self._start_due()
         self._kill_overdue()
         self._announce()
@@ -138,7 +139,7 @@ class Warden:
     # What is wanted
 
     def _adjust(self) -> None:
-        """New posts get a child; a child whose post is gone is asked to end."""
+        """New posts get a child; a child whose post is gone is not started again."""
         posts = {post.name: post for post in self._suite.posts()}
         for name, post in posts.items():
             if name not in self._children:
@@ -164,7 +165,13 @@ class Warden:
         self._log.info("warden.role_removed", target=child.post.name)
         if child.pid is None:
             del self._children[child.post.name]
-        else:
+
+    def _end_unwanted(self) -> None:
+        """Each as soon as it has nothing left to see to: no other process could do that for it."""
+        for child in self._children.values():
+            asked = child.kill_at is not None
+            if child.wanted or asked or self._suite.is_busy(self._base, child.post.name):
+                continue
             self._ask_to_end(child)
 
     def _forgive(self) -> None:
@@ -233,9 +240,17 @@ class Warden:
         child.last_end = how_it_ended(code)
         if not child.wanted:
             del self._children[child.post.name]
+            self._tell_of_early_end(child)
         elif not self._asked:
             self._plan_restart(child, pid or 0, code)
         self._write()
+
+    def _tell_of_early_end(self, child: Child) -> None:
+        if child.kill_at is None:
+            self._log.error(
+                "warden.role_not_restarted", target=child.post.name, how=child.last_end,
+                reason="Its package was removed. Its soldiers are taken up again when it is back.",
+            )  # fmt: skip
 
     def _plan_restart(self, child: Child, pid: int, code: int) -> None:
         now = self._clock.monotonic()

@@ -68,6 +68,9 @@ def code_of(ended: Ended, raw: Raw = NOTHING, spec: Spec = SPEC, **more: Any) ->
         (Ended("ended", 1010, None, 9), NOTHING, "soldier_killed"),
         (Ended("hangup", 1010, None, 15), NOTHING, "soldier_lost"),
         (Ended("lost", 1010), NOTHING, "soldier_lost"),
+        (Ended("stopped", 1010, None, 15), NOTHING, "stopped"),
+        (Ended("stopped", 1010, None, 15), Raw(failure="result_unreadable"), "stopped"),
+        (Ended("stopped", 1010, None, 15), DONE, ""),
         (Ended("asked", 1101, 0), DONE, "timed_out"),
         (Ended("asked", 1050, 0), DONE, "soldier_killed"),
         (Ended("deadline", 1261, 0), DONE, "timed_out"),
@@ -88,6 +91,13 @@ def test_a_success_whose_checks_were_cut_short_is_none() -> None:
     assert code_of(Ended("ended", 1010, 0, None, [passed, failed]), DONE, spec) == (
         "verification_failed"
     )
+    assert code_of(Ended("stopped", 1010, 0, None, [passed, failed]), DONE, spec) == "stopped"
+
+
+def test_one_that_was_stopped_is_begun_anew_at_once() -> None:
+    found = verdicts.judge(SPEC, Ended("stopped", 1010), NOTHING, Verdict(), condemned="")
+    assert verdicts.follow(found, 3, Retry()) == "wait"
+    assert found.until == datetime.fromtimestamp(1010, UTC)
 
 
 def test_what_the_engine_knows_beats_the_result() -> None:

@@ -60,6 +60,27 @@ def test_no_more_soldiers_than_the_kingdom_may_have(barracks: Barracks) -> None:
         until(lambda: turn() or barracks.sessions() == [], "nobody is registered")
 
 
+def test_a_general_without_its_package_begins_nothing_and_ends_what_it_began(
+    barracks: Barracks,
+) -> None:
+    barracks.command(WAIT_FOR_GO)
+    barracks.package()
+    (first,) = barracks.publish()
+    with barracks.general() as life:
+        life.until(lambda: barracks.states() == ["running"], "a soldier")
+        Path(barracks.base.config, "generals", "gen-pr").rename(Path(barracks.base.root, "kept"))
+        life.until(lambda: "Its package was removed" in life.said.getvalue(), "it says so")
+        (second,) = barracks.publish()
+        go(barracks)
+        life.until(lambda: barracks.result(first), "a result")
+        life.until(lambda: barracks.sessions() == [], "nobody is registered")
+        for _ in range(5):
+            life.turn()
+        assert barracks.task(second)[0] == "pending"
+        Path(barracks.base.root, "kept").rename(Path(barracks.base.config, "generals", "gen-pr"))
+        life.until(lambda: barracks.result(second), "its package is back")
+
+
 def test_soldiers_of_a_general_that_is_gone_do_not_take_up_room_for_ever(
     barracks: Barracks,
 ) -> None:

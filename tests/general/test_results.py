@@ -54,6 +54,28 @@ def test_each_kind_of_result_and_each_fault_ends_in_one_result(barracks: Barrack
     assert len(barracks.events("soldier.completed")) == len(ids)
 
 
+def test_a_log_that_cannot_be_written_costs_its_lines_and_nothing_else(barracks: Barracks) -> None:
+    said = {"task_id": "task-20260207-001", "status": "success", "summary": "done"}
+    said |= {"memory_updates": ["tests live in tests/"]}
+    told = f"cat > $KINGDOM_RESULT_PATH <<'END'\n{json.dumps(said)}\nEND"
+    barracks.command(f"while [ ! -e ../../../go ]; do sleep 0.02; done\n{told}")
+    barracks.package()
+    (id_,) = barracks.publish()
+    log = Path(barracks.base.events_log)
+    with barracks.general() as life:
+        life.until(lambda: barracks.states() == ["running"], "a soldier")
+        log.unlink()
+        log.mkdir()
+        Path(barracks.base.root, "go").touch()
+        life.until(lambda: barracks.result(id_), "a result")
+        life.until(lambda: barracks.sessions() == [], "nobody is registered")
+        assert life.said.getvalue().count("log.not_written") == 2
+    memory = Path(barracks.base.memory, "generals", "gen-pr")
+    assert "tests live in tests/" in "".join(one.read_text() for one in memory.iterdir())
+    assert "ended" in Path(barracks.base.tasks_log).read_text()
+    assert barracks.leftovers() == []
+
+
 def test_the_final_result_has_the_soldier_s_words_and_only_those_it_may_say(
     barracks: Barracks,
 ) -> None:

@@ -129,7 +129,8 @@ def test_a_program_that_has_reported_and_does_not_end_is_ended(post: Post) -> No
 
 
 @pytest.mark.parametrize(
-    ("number", "reason"), [(signal.SIGHUP, "hangup"), (signal.SIGTERM, "asked")]
+    ("number", "reason"),
+    [(signal.SIGHUP, "hangup"), (signal.SIGTERM, "asked"), (signal.SIGUSR1, "stopped")],
 )
 def test_a_signal_ends_the_whole_tree(post: Post, number: signal.Signals, reason: str) -> None:
     post.write("setsid sleep 1000 & touch up; sleep 1000")

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kingdom.runtime.processes import AlreadyRuns, EndAsked, Seat
 from kingdom.runtime.role import run
 from kingdom.store.paths import BaseDir
+from tests.support.calls import observed
 from tests.support.cli import environment
 from tests.support.puppets import (
     eventually,
@@ -103,6 +106,76 @@ def test_what_may_work_another_time_is_tried_again_with_pauses(
     assert "No space left on device" in log.read_text()
     os.kill(child, signal.SIGTERM)
     assert code_of(child) == 0
+
+
+@pytest.mark.parametrize("place", ["state/king", "queue"])
+def test_a_disk_that_is_full_as_it_starts_is_waited_for(
+    base: BaseDir, started: Start, place: str
+) -> None:
+    full = Path(base.path("full"))
+    full.touch()
+
+    def refuse(name: str, arguments: tuple[Any, ...], call: Callable[[], Any]) -> Any:
+        makes = name == "mkdir" or (name == "open" and arguments[1] & os.O_CREAT)
+        if makes and arguments[0].startswith(base.path(place)) and full.exists():
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), arguments[0])
+        return call()
+
+    with observed(refuse):
+        child = started()
+    log = Path(base.system_log)
+    eventually(lambda: log.exists() and "role.paused" in log.read_text())
+    full.unlink()
+    eventually(lambda: "role.started" in log.read_text())
+    assert pid_of(base, "king") == child
+    os.kill(child, signal.SIGTERM)
+    assert code_of(child) == 0
+
+
+def test_a_disk_that_fills_up_while_it_takes_its_seat_leaves_the_seat_free(base: BaseDir) -> None:
+    seat = Seat(base, "king")
+
+    def refuse(name: str, arguments: tuple[Any, ...], call: Callable[[], Any]) -> Any:
+        if name == "write":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return call()
+
+    with observed(refuse), pytest.raises(OSError, match="No space left"):
+        seat.take()
+    assert not seat.is_taken()
+    seat.take().close()
+
+
+def test_one_asked_to_end_while_it_waits_for_a_seat_ends_in_order(
+    base: BaseDir, started: Start
+) -> None:
+    def refuse(name: str, arguments: tuple[Any, ...], call: Callable[[], Any]) -> Any:
+        if name == "open" and str(arguments[0]).endswith("king/lock"):
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+        return call()
+
+    with observed(refuse):
+        child = started()
+    log = Path(base.system_log)
+    eventually(lambda: log.exists() and "role.paused" in log.read_text())
+    os.kill(child, signal.SIGTERM)
+    assert code_of(child) == 0
+
+
+@pytest.mark.parametrize("successor", [False, True])
+def test_one_whose_lock_is_gone_ends_and_leaves_the_place_to_the_next(
+    base: BaseDir, started: Start, monkeypatch: pytest.MonkeyPatch, successor: bool
+) -> None:
+    monkeypatch.setattr("kingdom.runtime.role.LONGEST_WAIT", 0.2)
+    child = started()
+    up(base)
+    for name in os.listdir(base.path("state", "king")):
+        os.unlink(base.path("state", "king", name))
+    if successor:
+        Seat(base, "king").take()
+    assert code_of(child) == 1
+    assert "error: role.displaced" in Path(base.system_log).read_text()
+    assert Seat(base, "king").holder() == (os.getpid() if successor else None)
 
 
 def test_a_wrong_configuration_is_one_line_and_exit_code_2(base: BaseDir, started: Start) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from kingdom.clients.tmux import Tmux, socket_name
 from kingdom.ops.status import soldiers
 from kingdom.ops.stopping import end_soldiers
+from kingdom.runtime.processes import Seat
 from kingdom.store.paths import BaseDir
 from tests.support.cli import environment, kingdom, one_sentence
 from tests.support.kingdom import files, load
@@ -76,6 +78,47 @@ def test_soldiers_go_on_over_a_stop_unless_they_are_to_end_too(base: BaseDir) ->
         "No soldier is at work.",
     ]
     assert not ended(base, task)
+
+
+def test_soldiers_that_were_stopped_cost_no_attempt_and_their_tasks_go_on_at_once(
+    base: BaseDir,
+) -> None:
+    _, task, soldier = at_work(base)
+    for _ in range(4):  # more often than it may be tried
+        kingdom("stop", "--soldiers", base=base)
+        kingdom("start", base=base)
+        eventually(
+            lambda soldier=soldier: [one["id"] for one in soldiers(base)] not in ([], [soldier])
+        )
+        (one,) = soldiers(base)
+        assert (one["task_id"], one["attempt"]) == (task, 1)
+        soldier = one["id"]
+        eventually(lambda soldier=soldier: soldier in sessions(base))
+    assert load(base, "tasks/in_progress", task)["retry_count"] == 0
+    log = Path(base.tasks_log).read_text()
+    assert "waits code=stopped" in log
+    assert "soldier_lost" not in log
+    kingdom("cancel", task, base=base)
+    eventually(lambda: ended(base, task))
+
+
+def test_a_general_taken_out_of_the_configuration_sees_to_its_soldiers_first(
+    base: BaseDir,
+) -> None:
+    _, task, soldier = at_work(base)
+    kingdom("freeze", task, base=base)
+    eventually(lambda: [one["state"] for one in soldiers(base)] == ["frozen"])
+    os.rename(base.path("config", "generals", "gen-a"), base.path("gone"))
+    log = Path(base.system_log)
+    eventually(lambda: "role_removed target=gen-a" in log.read_text())
+    kingdom("thaw", task, base=base)
+    eventually(lambda: [one["state"] for one in soldiers(base)] == ["running"])
+    kingdom("cancel", task, base=base)
+    eventually(lambda: ended(base, task))
+    assert status_of(base, task) == "cancelled"
+    assert soldier not in sessions(base)
+    eventually(lambda: not Seat(base, "gen-a").is_taken())
+    assert "role_not_restarted" not in log.read_text()
 
 
 def test_after_a_restart_each_general_has_its_own_soldiers_again(base: BaseDir) -> None:

@@ -17,7 +17,7 @@ from kingdom.ops.starting import start
 from kingdom.ops.status import status
 from kingdom.ops.stopping import running, stop
 from kingdom.runtime.detaching import detached
-from kingdom.runtime.processes import START_NOW, AlreadyRuns, Seat
+from kingdom.runtime.processes import START_NOW, AlreadyRuns, Seat, until
 from kingdom.runtime.warden import Warden
 from kingdom.store.paths import BaseDir
 from tests.support.cli import environment
@@ -210,6 +210,37 @@ def test_a_general_taken_out_of_the_configuration_is_stopped(base: BaseDir) -> N
     eventually(lambda: not Seat(base, "gen-a").is_taken())
     assert "gen-a stop" in story(base)
     assert names(base) == ["envoy", "king", "gen-b"]
+
+
+def take_out_a_busy_general(base: BaseDir) -> None:
+    entries = [{"id": "soldier-1-1", "general": "gen-a"}]
+    Path(base.sessions_file).write_text(json.dumps(entries))
+    os.rename(base.path("config", "generals", "gen-a"), base.path("gone"))
+    eventually(lambda: "role_removed target=gen-a" in Path(base.system_log).read_text())
+
+
+@pytest.mark.parametrize("then", ["[]", '[{"general": "gen-b"}, 1]', "{", '"gen-a"'])
+def test_a_general_taken_out_stays_while_soldiers_of_its_are_listed(
+    base: BaseDir, then: str
+) -> None:
+    start_puppets(base)
+    take_out_a_busy_general(base)
+    assert not until(lambda: not Seat(base, "gen-a").is_taken(), 3.0)
+    Path(base.sessions_file).write_text(then)
+    eventually(lambda: not Seat(base, "gen-a").is_taken())
+    assert names(base) == ["envoy", "king", "gen-b"]
+
+
+def test_a_general_that_dies_without_its_package_is_not_restarted_and_that_is_told(
+    base: BaseDir,
+) -> None:
+    start_puppets(base)
+    take_out_a_busy_general(base)
+    os.kill(pid_of(base, "gen-a"), signal.SIGKILL)
+    log = Path(base.system_log)
+    eventually(lambda: "role_not_restarted target=gen-a" in log.read_text())
+    os.rename(base.path("gone"), base.path("config", "generals", "gen-a"))
+    eventually(lambda: Seat(base, "gen-a").last_beat() is not None)
 
 
 def test_a_role_killed_while_the_configuration_is_wrong_gets_the_last_good_one(
