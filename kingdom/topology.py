@@ -129,7 +129,13 @@ ROLES = {
             name="king",
             purpose="routes events, makes tasks, acts on results, runs schedules",
             reads=("queue/events/pending", "state/results", "state/resources.json"),
-            writes=("queue/events", "queue/tasks/pending", "queue/messages/pending", "state/king"),
+            writes=(
+                "queue/events",
+                "queue/tasks/pending",
+                "queue/messages/pending",
+                "state/king",
+                "state/control",
+            ),
             poll_seconds=10,
         ),
         Role(

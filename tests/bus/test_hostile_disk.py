@@ -178,3 +178,27 @@ def test_a_disk_that_is_full_already_is_said_and_kills_nobody(tiny_disk: Path) -
             small_bus(base)
 
     assert in_child(work) == 0
+
+
+@pytest.mark.parametrize("next_deed", ["checkpoint", "claim"])
+def test_what_was_recorded_and_not_shown_is_shown_before_anything_else(
+    base: BaseDir, clock: MovableClock, next_deed: str
+) -> None:
+    bus = FileBus(base, clock=clock)
+    bus.publish("events", event("1"))
+    bus.checkpoint()
+    (claim,) = bus.claim("events", "king")
+    away = Path(base.path("queue", "events", "completed"))
+    away.rename(away.with_name("elsewhere"))
+    away.touch()  # no directory any more
+    with pytest.raises(KingdomError, match="Recorded"):
+        bus.commit([Move(claim, "completed")])
+    away.unlink()
+    away.with_name("elsewhere").rename(away)
+    clock.advance(120)  # its lease is over, and others might take it
+    if next_deed == "checkpoint":
+        bus.checkpoint()
+    else:
+        assert bus.claim("events", "king") == []
+    assert files(base)["events/completed"] == ["evt-test-1"]
+    bus.close()

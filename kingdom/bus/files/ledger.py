@@ -241,6 +241,9 @@ class Ledger:
         """
         entry, version = change.entry, change.replaces
         assert version is not None
+        if self._unfinished:
+            with self._slot.commit:
+                self._finish()  # what is to be taken may have moved on in a commit not shown yet
         target = self._places.path(entry.stream, entry.state, entry.id)
         kept = self._slot.attic_name(entry.stream, version.state, entry.id, version.revision)
         temporary = self._places.temporary()
@@ -283,7 +286,7 @@ class Ledger:
 
     def checkpoint(self) -> None:
         """Make everything so far safe, and begin the journal anew. For idle moments."""
-        if not self._journal.is_empty() or self._kept:
+        if self._unfinished or not self._journal.is_empty() or self._kept:
             with self._slot.commit:
                 self._finish()
                 if not self._make_births_safe():
