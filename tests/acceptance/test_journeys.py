@@ -72,8 +72,8 @@ def realm() -> Iterator[BaseDir]:
             for name, (kind, payload, _) in OTHERS.items():
                 send(base, name, kind, payload)
             yield base
-            end_soldiers(base, environment())
     finally:
+        end_soldiers(base, environment())  # after the generals: they would begin them again
         shutil.rmtree(root, ignore_errors=True)
 
 

@@ -24,12 +24,12 @@ from tests.support.puppets import ended_afterwards, eventually, found_kingdom
 @pytest.fixture(autouse=True)
 def kingdom_here(base: BaseDir) -> Iterator[None]:
     found_kingdom(base, "gen-a", "gen-b")
-    with ended_afterwards(base):
-        try:
+    try:
+        with ended_afterwards(base):
             assert kingdom("start", base=base).code == 0
             yield
-        finally:
-            end_soldiers(base, environment())
+    finally:
+        end_soldiers(base, environment())  # after the generals: they would begin them again
 
 
 def at_work(base: BaseDir, general: str = "gen-a", **part: Any) -> tuple[str, str, str]:
