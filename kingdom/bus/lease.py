@@ -12,6 +12,8 @@ import socket
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 
+from kingdom.pids import started
+
 
 @dataclass(frozen=True)
 class Holder:
@@ -49,12 +51,12 @@ class Holder:
             return False
         if self.boot.partition(".")[0] != boot().partition(".")[0]:
             return True
-        return self.boot == boot() and _started(self.pid) != self.started
+        return self.boot == boot() and started(self.pid) != self.started
 
 
 @lru_cache(maxsize=64)
 def _of(worker: str, pid: int) -> Holder:
-    return Holder(worker, _host(), boot(), pid, _started(pid) or 0)
+    return Holder(worker, _host(), boot(), pid, started(pid) or 0)
 
 
 @cache
@@ -71,23 +73,3 @@ def boot() -> str:
         return f"{booted}.{os.readlink('/proc/self/ns/pid').strip('pid:[]')}"
     except OSError:
         return "unknown.0"
-
-
-def _started(pid: int) -> int | None:
-    """Start time in clock ticks; None when no such process lives (a zombie does not)."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            words = file.read().rpartition(b")")[2].split()
-    except OSError:
-        return None if os.path.exists("/proc/self/stat") else _started_without_proc(pid)
-    return None if words[0] in (b"Z", b"X") else int(words[19])
-
-
-def _started_without_proc(pid: int) -> int | None:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return None
-    except PermissionError:
-        pass
-    return 0

@@ -11,15 +11,16 @@ import os
 import signal
 from collections.abc import Iterable
 
+from kingdom import pids
+
 MARK = "KINGDOM_SOLDIER_ID"
 _DEAD = b"ZX"
 _STOPPED = b"Tt"
 
 
 def started(pid: int) -> int:
-    """Its start in clock ticks, because pids come again; 0 when no such process lives."""
-    words = _stat(str(pid))
-    return 0 if words is None or words[0] in _DEAD else int(words[19])
+    """Its start in clock ticks; 0 when no such process lives."""
+    return pids.started(pid) or 0
 
 
 def is_alive(pid: int, start: int) -> bool:

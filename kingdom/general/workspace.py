@@ -14,7 +14,7 @@ from typing import Any
 from kingdom.engines.rehearsal_soldier import TASK_FILE
 from kingdom.general import memory
 from kingdom.models.task import Task
-from kingdom.store import disk
+from kingdom.store import disk, leftovers
 from kingdom.store.paths import BaseDir
 
 GUIDES = ("CLAUDE.md", "AGENTS.md")
@@ -38,6 +38,7 @@ def _is_inside(base: BaseDir, place: str) -> bool:
 def prepare(directory: str, task: dict[str, Any], guides: Iterator[str]) -> None:
     """Make it ready; raises OSError if the disk refuses."""
     disk.make_directory(directory)
+    leftovers.clear_in(directory)
     spelled = json.dumps(task, ensure_ascii=False, indent=2) + "\n"
     _write(os.path.join(directory, TASK_FILE), spelled)
     text = "\n\n".join(part.strip() for part in guides if part.strip())

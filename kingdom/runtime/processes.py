@@ -16,7 +16,7 @@ from types import FrameType
 
 from kingdom.clock import Clock, SystemClock
 from kingdom.errors import NeverWorks
-from kingdom.store import disk
+from kingdom.store import disk, leftovers
 from kingdom.store.paths import BaseDir
 
 WARDEN = "warden"
@@ -68,6 +68,7 @@ class Seat:
         try:
             for left_behind in (self._pid, self._heartbeat):
                 disk.remove(left_behind)
+            leftovers.clear(self.base)
             disk.replace(self._pid, b"%d\n" % os.getpid(), sync=False)
         except OSError:
             lock.close()  # or we would stand in our own way the next time

@@ -16,6 +16,8 @@ import os
 import stat
 from types import TracebackType
 
+from kingdom.store.paths import TEMPORARY_PREFIX
+
 _AT_FDCWD = -100
 _RENAME_NOREPLACE = 1
 _RENAME_EXCHANGE = 2
@@ -71,7 +73,7 @@ def create(path: str, data: bytes, *, sync: bool = False) -> None:
 def create_whole(path: str, data: bytes) -> None:
     """The same for a file that others look at the moment it is there: they see all of it."""
     directory, name = os.path.split(path)
-    temporary = os.path.join(directory, f".tmp-{os.getpid()}-{name}")
+    temporary = _temporary(directory, name)
     remove(temporary)
     create(temporary, data)
     try:
@@ -79,6 +81,11 @@ def create_whole(path: str, data: bytes) -> None:
     except FileExistsError:
         remove(temporary)
         raise
+
+
+def _temporary(directory: str, name: str) -> str:
+    """Beside its target, named after its writer: `leftovers` removes it when that is gone."""
+    return os.path.join(directory, f"{TEMPORARY_PREFIX}{os.getpid()}-{name}")
 
 
 def overwrite(path: str, data: bytes) -> None:
@@ -205,7 +212,7 @@ def sync_filesystem(path: str) -> None:
 def replace(path: str, data: bytes, *, sync: bool = True) -> None:
     """Write-then-rename for state files of one writer: readers see the old or the new, whole."""
     directory, name = os.path.split(path)
-    temporary = os.path.join(directory, f".tmp-{os.getpid()}-{name}")
+    temporary = _temporary(directory, name)
     remove(temporary)
     create(temporary, data, sync=sync)
     os.replace(temporary, path)
