@@ -10,13 +10,9 @@ from __future__ import annotations
 
 import hashlib
 import os
-import queue
 import shutil
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 import libtmux
@@ -24,6 +20,7 @@ from libtmux.common import tmux_cmd
 from libtmux.exc import LibTmuxException
 
 from kingdom.errors import TryLater
+from kingdom.runtime.errands import Errands
 from kingdom.store.paths import BaseDir
 
 TMUX = "tmux"
@@ -114,62 +111,23 @@ def _is_gone(said: Sequence[str]) -> bool:
     return any(sentence in line for line in said for sentence in _NO_SERVER)
 
 
-@dataclass(frozen=True)
-class Answer:
-    """What became of a request: its key, and why it failed, if it did."""
-
-    key: str
-    value: Any = None
-    failure: TmuxFailed | None = None
-
-
 class TmuxThread:
     """Asks tmux from a thread of its own, so that whoever wants something of it never waits."""
 
     def __init__(self, tmux: Tmux) -> None:
         self._tmux = tmux
-        self._requests: queue.SimpleQueue[tuple[str, Callable[[Tmux], Any]] | None] = (
-            queue.SimpleQueue()
-        )
-        self._answers: queue.SimpleQueue[Answer] = queue.SimpleQueue()
-        self._read, self._write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-        self._thread: threading.Thread | None = None
-
-    def fileno(self) -> int:
-        """Can be read when there are answers."""
-        return self._read
+        self._errands = Errands("tmux")
+        self.fileno = self._errands.fileno
+        self.answers = self._errands.answers
+        self.close = self._errands.close
 
     def ask(self, key: str, act: Callable[[Tmux], Any]) -> None:
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._serve, name="tmux", daemon=True)
-            self._thread.start()
-        self._requests.put((key, act))
-
-    def answers(self) -> list[Answer]:
-        with suppress(BlockingIOError):
-            os.read(self._read, 65536)
-        found = []
-        with suppress(queue.Empty):
-            while True:
-                found.append(self._answers.get_nowait())
-        return found
-
-    def close(self) -> None:
-        """What is under way goes on; what waits is forgotten."""
-        self._requests.put(None)
-
-    def _serve(self) -> None:
-        while (request := self._requests.get()) is not None:
-            key, act = request
-            self._answers.put(_answer(key, act, self._tmux))
-            with suppress(BlockingIOError):
-                os.write(self._write, b".")
+        """What fails, fails as `TmuxFailed`."""
+        self._errands.ask(key, lambda: _asked(act, self._tmux))
 
 
-def _answer(key: str, act: Callable[[Tmux], Any], tmux: Tmux) -> Answer:
+def _asked(act: Callable[[Tmux], Any], tmux: Tmux) -> Any:
     try:
-        return Answer(key, act(tmux))
-    except TmuxFailed as failure:
-        return Answer(key, failure=failure)
+        return act(tmux)
     except (LibTmuxException, OSError) as error:
-        return Answer(key, failure=TmuxFailed(f"tmux could not be asked: {error}."))
+        raise TmuxFailed(f"tmux could not be asked: {error}.") from error

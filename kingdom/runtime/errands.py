@@ -1,0 +1,77 @@
+"""Slow things done in threads, so that a role's loop never waits: it asks, and hears later.
+
+An errand is a function that may block. Whoever asks for one hears of its end by a descriptor that
+can be read. Nothing is kept: a process that ends with errands under way does them again next time,
+so each must be one that can be cut off anywhere and done again.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+Act = Callable[[], Any]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What became of an errand: what it answered, or how it failed."""
+
+    key: str
+    value: Any = None
+    failure: Exception | None = None
+
+
+class Errands:
+    """Done in the order they were asked for, `hands` at a time."""
+
+    def __init__(self, name: str, hands: int = 1) -> None:
+        self._name = name
+        self._hands = hands
+        self._requests: queue.SimpleQueue[tuple[str, Act] | None] = queue.SimpleQueue()
+        self._answers: queue.SimpleQueue[Answer] = queue.SimpleQueue()
+        self._read, self._write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._threads: list[threading.Thread] = []
+
+    def fileno(self) -> int:
+        """Can be read when there are answers."""
+        return self._read
+
+    def ask(self, key: str, act: Act) -> None:
+        if len(self._threads) < self._hands:
+            thread = threading.Thread(target=self._serve, name=self._name, daemon=True)
+            self._threads.append(thread)
+            thread.start()
+        self._requests.put((key, act))
+
+    def answers(self) -> list[Answer]:
+        with suppress(BlockingIOError):
+            os.read(self._read, 65536)
+        found = []
+        with suppress(queue.Empty):
+            while True:
+                found.append(self._answers.get_nowait())
+        return found
+
+    def close(self) -> None:
+        """What is under way goes on; what waits comes first, then the threads end."""
+        for _ in self._threads:
+            self._requests.put(None)
+
+    def _serve(self) -> None:
+        while (request := self._requests.get()) is not None:
+            self._answers.put(_answer(*request))
+            with suppress(BlockingIOError):
+                os.write(self._write, b".")
+
+
+def _answer(key: str, act: Act) -> Answer:
+    try:
+        return Answer(key, act())
+    except Exception as failure:  # noqa: BLE001 - of whatever kind, it is the asker's
+        return Answer(key, failure=failure)
