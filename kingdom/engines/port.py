@@ -41,6 +41,10 @@ class Order:
     environment: Mapping[str, str]  # allow-listed already; all that the program will see
     session_id: str | None = None  # of the attempt or task that is to be continued
     tools: tuple[str, ...] | None = None
+    home: str | None = None  # where the program keeps its own things; None: where the user's are
+    budget_usd: float | None = None
+    max_turns: int | None = None
+    result_schema: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,8 @@ class Evidence:
     stdout_path: str
     stderr_path: str
     has_result: bool
+    session_id: str | None = None
+    earlier: Mapping[str, Any] = field(default_factory=dict)  # metrics of this session's last run
 
 
 @dataclass(frozen=True)
@@ -70,12 +76,15 @@ class Verdict:
     """What the engine itself knows of the run, apart from the soldier's result.
 
     `failure` is a code of `kingdom.failures`; None means: believe the result, if there is one.
+    Where the soldier wrote no file, `result` counts instead.
     """
 
     failure: str | None = None
     error: str = ""
     unavailable_until: datetime | None = None
     session_id: str | None = None
+    result: Mapping[str, Any] | None = None  # said otherwise than in the file it was to write
+    last_message: str = ""
     metrics: Mapping[str, Any] = field(default_factory=dict)
 
 

@@ -1,0 +1,136 @@
+"""What an engine's last runs told of it: a usage limit, an outage, a wrong login.
+
+`state/engines/{engine}.json` is there while something is held against the engine. Generals write
+it, everybody who admits work reads it, and a person who mended what was wrong may remove it. When
+its time is up the engine is on trial: one soldier at a time, until a run that began afterwards ends
+well and the file is removed. Each trial that fails makes the next pause longer.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from kingdom.clock import isoformat
+from kingdom.store import disk
+from kingdom.store.paths import BaseDir
+from kingdom.store.state import read_json, write_json
+
+
+@dataclass(frozen=True)
+class Pauses:
+    """How long an engine is left alone when it did not say itself: doubling."""
+
+    first: timedelta
+    longest: timedelta
+
+    def after(self, failures: int) -> timedelta:
+        doublings: int = 2 ** min(failures - 1, 16)
+        return min(self.first * doublings, self.longest)
+
+
+LIMIT, OUTAGE, LOGIN = "engine_limited", "engine_overloaded", "engine_login"
+PAUSES = {
+    LIMIT: Pauses(timedelta(minutes=5), timedelta(hours=1)),
+    OUTAGE: Pauses(timedelta(seconds=15), timedelta(minutes=15)),
+    LOGIN: Pauses(timedelta(minutes=5), timedelta(hours=6)),
+}
+# A moment beyond this is not believed: the kingdom would seem to have gone silent.
+_LONGEST = timedelta(days=8)
+
+
+@dataclass(frozen=True)
+class Standing:
+    code: str
+    reason: str
+    since: datetime
+    until: datetime
+    failures: int
+
+    def is_closed(self, now: datetime) -> bool:
+        return now < self.until
+
+
+def fell(
+    known: Standing | None, code: str, reason: str, until: datetime | None, now: datetime
+) -> Standing:
+    """What is held against an engine after one more run of this outcome."""
+    if known is not None and known.is_closed(now):  # runs that were under way already tell nothing
+        named = until if until is not None and until <= now + _LONGEST else known.until
+        return known if named <= known.until else _moved(known, code, reason, named)
+    failures = 1 if known is None else known.failures + 1
+    paused = now + PAUSES[code].after(failures)
+    if until is None or not now < until <= now + _LONGEST:
+        until = paused
+    return Standing(code, reason, now if known is None else known.since, until, failures)
+
+
+def _moved(known: Standing, code: str, reason: str, until: datetime) -> Standing:
+    return Standing(code, reason, known.since, until, known.failures)
+
+
+class Standings:
+    """Those of one kingdom's engines."""
+
+    def __init__(self, base: BaseDir) -> None:
+        self._directory = base.path("state", "engines")
+        self._lock: disk.Lock | None = None
+
+    def of(self, engine: str) -> Standing | None:
+        """None: nothing is held against it."""
+        return _standing(read_json(self._path(engine)))
+
+    def note_fault(
+        self, engine: str, code: str, reason: str, until: datetime | None, now: datetime
+    ) -> Standing | None:
+        """The new standing, if this run closed the engine; None if it was closed already."""
+        disk.make_directory(self._directory)
+        with self._locked():
+            known = self.of(engine)
+            standing = fell(known, code, reason, until, now)
+            if standing == known:
+                return None
+            write_json(self._path(engine), _spelled(standing))
+        return None if known is not None and known.is_closed(now) else standing
+
+    def note_success(self, engine: str, began: datetime) -> bool:
+        """Whether a run that began then reopened the engine."""
+        known = self.of(engine)
+        if known is None or began < known.until:
+            return False
+        with self._locked():
+            return self.of(engine) == known and disk.remove(self._path(engine))
+
+    def _path(self, engine: str) -> str:
+        return os.path.join(self._directory, f"{engine}.json")
+
+    def _locked(self) -> disk.Lock:
+        if self._lock is None or not self._lock.is_in_place():
+            self._lock = disk.Lock(os.path.join(self._directory, "lock"))
+        return self._lock
+
+
+def _spelled(standing: Standing) -> dict[str, Any]:
+    moments = {"since": isoformat(standing.since), "until": isoformat(standing.until)}
+    return asdict(standing) | moments
+
+
+def _standing(found: Any) -> Standing | None:
+    """A file that a person damaged holds nothing against anybody."""
+    try:
+        return Standing(
+            code=str(found["code"]),
+            reason=str(found["reason"]),
+            since=_moment(found["since"]),
+            until=_moment(found["until"]),
+            failures=int(found["failures"]),
+        )
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def _moment(text: str) -> datetime:
+    moment = datetime.fromisoformat(text)
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
