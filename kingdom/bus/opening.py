@@ -5,11 +5,12 @@ from __future__ import annotations
 from datetime import timedelta
 
 from kingdom.bus.backoff import Backoff, Policy
-from kingdom.bus.files.bus import FileBus, refused
+from kingdom.bus.files.bus import FileBus
+from kingdom.bus.files.guard import refused
 from kingdom.clock import Clock
 from kingdom.errors import ConfigurationError
 from kingdom.settings.loading import Settings
-from kingdom.settings.model import StreamDelivery
+from kingdom.settings.system import StreamDelivery
 from kingdom.store.paths import BaseDir
 from kingdom.topology import STREAMS
 

@@ -93,6 +93,9 @@ class EventBus(Protocol):
 
         `ids` takes those messages wherever they lie, as an operator or the king's own bookkeeping
         does; one that another worker holds is left out.
+
+        Nothing stays taken that is not in the answer. When the disk refuses half-way, the answer is
+        what was taken before, if that is anything; of `ids`, it is all or none.
         """
 
     def extend(self, claim: Claim, lease: timedelta) -> Claim:

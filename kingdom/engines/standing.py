@@ -15,6 +15,7 @@ from typing import Any
 
 from kingdom.clock import isoformat
 from kingdom.store import disk
+from kingdom.store.locks import Lock
 from kingdom.store.paths import BaseDir
 from kingdom.store.state import read_json, write_json
 
@@ -76,7 +77,7 @@ class Standings:
 
     def __init__(self, base: BaseDir) -> None:
         self._directory = base.path("state", "engines")
-        self._lock: disk.Lock | None = None
+        self._lock: Lock | None = None
 
     def of(self, engine: str) -> Standing | None:
         """None: nothing is held against it."""
@@ -106,9 +107,9 @@ class Standings:
     def _path(self, engine: str) -> str:
         return os.path.join(self._directory, f"{engine}.json")
 
-    def _locked(self) -> disk.Lock:
+    def _locked(self) -> Lock:
         if self._lock is None or not self._lock.is_in_place():
-            self._lock = disk.Lock(os.path.join(self._directory, "lock"))
+            self._lock = Lock(os.path.join(self._directory, "lock"))
         return self._lock
 
 

@@ -46,7 +46,7 @@ class Gate:
         path = setting.base.resources_file
         raw = read_json(path, _DAMAGED) if disk.exists(path) else None
         return Gates(
-            engine=availability(settings, setting.environment, setting.base.root),
+            engine=availability(settings, setting.environment, setting.base.root, desk.now()),
             measured=measured(raw, desk.now(), settings.chamberlain.thresholds.stale_seconds),
             frozen=self._control.is_asked("freeze", EVERYTHING),
             max_soldiers=settings.king.concurrency.max_soldiers,

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 from kingdom import __version__
 from kingdom.bus.files.bus import FileBus
-from kingdom.bus.files.remains import writer_is_gone
 from kingdom.clock import SystemClock, isoformat
 from kingdom.errors import UsageError
 from kingdom.ops.archive import MANIFEST, ROOT, Manifest, checksum
@@ -21,6 +20,7 @@ from kingdom.ops.snapshot import Snapshot, own_temporary, snapshot
 from kingdom.ops.trees import files_below
 from kingdom.store import disk
 from kingdom.store.formats import format_of
+from kingdom.store.leftovers import writer_is_gone
 from kingdom.store.paths import TEMPORARY_PREFIX, BaseDir
 
 MODE = 0o600  # what people wrote to each other is nobody else's business

@@ -17,11 +17,12 @@ from dataclasses import dataclass, field
 
 from kingdom.bus.files.bus import FileBus
 from kingdom.bus.files.caretaker import Caretaker
-from kingdom.bus.files.remains import writer_is_gone
 from kingdom.bus.files.sequence import STREAMS_OF_KIND
 from kingdom.bus.lease import Holder
 from kingdom.ops.trees import files_below, remove_tree
 from kingdom.store import disk
+from kingdom.store.leftovers import writer_is_gone
+from kingdom.store.locks import Lock
 from kingdom.store.paths import TEMPORARY_PREFIX, BaseDir
 
 KEPT_STILL = ("queue", "state")
@@ -121,5 +122,5 @@ def _copy_sequence(base: BaseDir, kind: str, locks: str, made: Snapshot) -> None
     """It is written in place, so not while it is copied; and it is copied after the queues, so that
     it is never behind an id that is in them."""
     path = base.sequence_file(kind)
-    with disk.Lock(f"{locks}/{kind}-seq"), suppress(FileNotFoundError):
+    with Lock(f"{locks}/{kind}-seq"), suppress(FileNotFoundError):
         _copy(path, made.path(os.path.relpath(path, base.root)))

@@ -17,6 +17,7 @@ from types import FrameType
 from kingdom.clock import Clock, SystemClock
 from kingdom.errors import NeverWorks
 from kingdom.store import disk, leftovers
+from kingdom.store.locks import Lock
 from kingdom.store.paths import BaseDir
 
 WARDEN = "warden"
@@ -58,10 +59,10 @@ class Seat:
         self._pid = base.path("state", name, "pid")
         self._heartbeat = base.path("state", name, "heartbeat")
 
-    def take(self) -> disk.Lock:
+    def take(self) -> Lock:
         """Ours until this process ends; AlreadyRuns if someone has it."""
         disk.make_directory(self._directory)
-        lock = disk.Lock(self._lock)
+        lock = Lock(self._lock)
         if not until(lock.try_acquire, _MOMENT):
             lock.close()
             raise AlreadyRuns(self.name, self.holder(), self.base)
@@ -86,7 +87,7 @@ class Seat:
         if not disk.exists(self._lock):
             return False
         try:
-            lock = disk.Lock(self._lock)
+            lock = Lock(self._lock)
         except FileNotFoundError:
             return False
         try:

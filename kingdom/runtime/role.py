@@ -23,7 +23,7 @@ from kingdom.errors import EXIT_DONE, EXIT_FAILED, KingdomError, TryLater
 from kingdom.runtime.internal_log import InternalLog
 from kingdom.runtime.logging import configure, get_logger
 from kingdom.runtime.processes import EndAsked, Seat
-from kingdom.store import disk
+from kingdom.store.locks import Lock
 from kingdom.store.paths import BaseDir
 from kingdom.topology import role_of
 
@@ -110,7 +110,7 @@ def run(
         asked.close()
 
 
-def _beat(seat: Seat, lock: disk.Lock) -> None:
+def _beat(seat: Seat, lock: Lock) -> None:
     """Without its lock in place, the seat may be another's already."""
     if lock.is_in_place():
         seat.beat()
@@ -118,7 +118,7 @@ def _beat(seat: Seat, lock: disk.Lock) -> None:
 
 def _sit(
     seat: Seat,
-    lock: disk.Lock,
+    lock: Lock,
     patience: _Patience,
     make: Make,
     prepare: Callable[[], Setting],
@@ -153,7 +153,7 @@ def _setting(
     return Setting(name, base, environment, bus, config, clock, get_logger(), internal)
 
 
-def _live(lock: disk.Lock, patience: _Patience, make: Make, prepare: Callable[[], Setting]) -> int:
+def _live(lock: Lock, patience: _Patience, make: Make, prepare: Callable[[], Setting]) -> int:
     setting = patience.obtain(prepare)
     if setting is None:
         return EXIT_DONE

@@ -7,8 +7,8 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import ValidationError
 
-from kingdom.settings.model import Section
 from kingdom.settings.refusal import refusal
+from kingdom.settings.section import Section
 from kingdom.settings.shape import section_at
 from kingdom.settings.yaml_file import Document, Path
 

@@ -11,18 +11,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kingdom.errors import ConfigurationError
+from kingdom.settings.chamberlain import ChamberlainSettings
+from kingdom.settings.envoy import EnvoySettings
+from kingdom.settings.king import KingSettings
 from kingdom.settings.layers import Layers
-from kingdom.settings.model import (
-    BUS_VARIABLE,
-    FILES,
-    ChamberlainSettings,
-    EnvoySettings,
-    KingSettings,
-    Section,
-    SentinelSettings,
-    SystemSettings,
-)
+from kingdom.settings.model import FILES
+from kingdom.settings.section import Section
+from kingdom.settings.sentinel import SentinelSettings
 from kingdom.settings.shape import leaves
+from kingdom.settings.system import BUS_VARIABLE, SystemSettings
 from kingdom.settings.yaml_file import MAX_BYTES, Document, read_document
 
 DEFAULT = "default"

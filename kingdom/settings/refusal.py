@@ -8,7 +8,8 @@ from collections.abc import Callable
 from pydantic import ValidationError
 
 from kingdom.errors import ConfigurationError
-from kingdom.settings.model import FILES, Section
+from kingdom.settings.model import FILES
+from kingdom.settings.section import Section
 from kingdom.settings.shape import field_at, keys, section_at
 from kingdom.settings.wording import describe
 from kingdom.settings.yaml_file import Path

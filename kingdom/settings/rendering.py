@@ -12,7 +12,8 @@ from typing import Any
 import yaml
 from pydantic.fields import FieldInfo
 
-from kingdom.settings.model import FILES, Section
+from kingdom.settings.model import FILES
+from kingdom.settings.section import Section
 from kingdom.settings.shape import section_in
 
 WIDTH = 96

@@ -7,7 +7,7 @@ from typing import Any, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from kingdom.settings.model import Section
+from kingdom.settings.section import Section
 from kingdom.settings.yaml_file import Path
 
 

@@ -1,50 +1,25 @@
-"""The only module that changes anything on disk.
+"""The only module that changes what lies on disk.
 
 Every call the kernel sees for `queue/` and `state/` goes through `os`, `fcntl` and `_libc` as named
-here. The crash tests replace those three names with recorders, so a call written here tomorrow is
-stopped before and after by the tests of tomorrow; a check of the sources keeps such calls out of
-every other module.
+here, in `libc` and in `locks`. The crash tests replace those names with recorders, so a call that
+is written here tomorrow is stopped before and after by the tests of tomorrow; a check of the
+sources keeps such calls out of every other module.
 """
 
 from __future__ import annotations
 
-import ctypes
 import errno
-import fcntl
-import mmap
 import os
 import stat
-from types import TracebackType
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
 
+from kingdom import pids
+from kingdom.store.libc import EXCHANGE, NO_REPLACE, rename, syncfs
 from kingdom.store.paths import TEMPORARY_PREFIX
 
-_AT_FDCWD = -100
-_RENAME_NOREPLACE = 1
-_RENAME_EXCHANGE = 2
-_UNSUPPORTED = (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP)
-
 MODE = 0o644
-
-_libc = ctypes.CDLL(None, use_errno=True)
-if hasattr(_libc, "renameat2"):
-    # Declared, the call costs a third less.
-    _path = ctypes.c_char_p
-    _libc.renameat2.argtypes = [ctypes.c_int, _path, ctypes.c_int, _path, ctypes.c_uint]
-
-
-def _rename(source: str, target: str, flags: int) -> bool:
-    """renameat2; False where the kernel or the file system does not know the flag."""
-    try:
-        call = _libc.renameat2
-    except AttributeError:  # a C library older than the call
-        return False
-    if call(_AT_FDCWD, os.fsencode(source), _AT_FDCWD, os.fsencode(target), flags) == 0:
-        return True
-    code = ctypes.get_errno()
-    if code in _UNSUPPORTED:
-        return False
-    raise OSError(code, os.strerror(code), source, None, target)
-
 
 Stamp = tuple[int, int]
 
@@ -54,20 +29,35 @@ def stamp_of(facts: os.stat_result) -> Stamp:
     return facts.st_ino, facts.st_mtime_ns
 
 
+def stamp_at(path: str) -> Stamp:
+    """The same for what lies there; a rename takes it along."""
+    return stamp_of(os.lstat(path))
+
+
+@contextmanager
+def _opened(path: str, flags: int) -> Iterator[int]:
+    descriptor = os.open(path, flags, MODE)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
 def create(path: str, data: bytes, *, sync: bool = False) -> None:
     """A new file with this content; an existing one is an error. All of it or nothing is left."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, MODE)
     try:
-        written = os.write(descriptor, data)
-        if written < len(data):
-            write_all(descriptor, data[written:])
-        if sync:
-            os.fsync(descriptor)
-    except BaseException:
+        try:
+            written = os.write(descriptor, data)
+            if written < len(data):
+                write_all(descriptor, data[written:])
+            if sync:
+                os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+    except BaseException:  # an interrupt too: half a file would be in the way of the next try
         os.unlink(path)
         raise
-    finally:
-        os.close(descriptor)
 
 
 def create_whole(path: str, data: bytes) -> None:
@@ -85,7 +75,13 @@ def create_whole(path: str, data: bytes) -> None:
 
 def _temporary(directory: str, name: str) -> str:
     """Beside its target, named after its writer: `leftovers` removes it when that is gone."""
-    return os.path.join(directory, f"{TEMPORARY_PREFIX}{os.getpid()}-{name}")
+    return os.path.join(directory, f"{TEMPORARY_PREFIX}{_writer(os.getpid())}-{name}")
+
+
+@lru_cache(maxsize=4)  # a child is another writer
+def _writer(pid: int) -> str:
+    """Pids come again, so its start is named as well."""
+    return f"{pid}-{pids.started(pid) or 0}"
 
 
 def overwrite(path: str, data: bytes) -> None:
@@ -106,7 +102,7 @@ def write_all(descriptor: int, data: bytes) -> None:
 
 def move(source: str, target: str) -> None:
     """Rename that never replaces: FileExistsError if the target's name is taken."""
-    if not _rename(source, target, _RENAME_NOREPLACE):
+    if not rename(source, target, NO_REPLACE):
         os.link(source, target, follow_symlinks=False)
         os.unlink(source)
 
@@ -120,7 +116,7 @@ def link_in(source: str, target: str) -> None:
 
 def move_anything(source: str, target: str) -> None:
     """The same for what may be a directory or a device, where a link is no way out."""
-    if not _rename(source, target, _RENAME_NOREPLACE):
+    if not rename(source, target, NO_REPLACE):
         if os.path.lexists(target):
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), target)
         os.rename(source, target)
@@ -128,7 +124,7 @@ def move_anything(source: str, target: str) -> None:
 
 def exchange(one: str, other: str) -> None:
     """Both names swap what they mean, in one step."""
-    if not _rename(one, other, _RENAME_EXCHANGE):
+    if not rename(one, other, EXCHANGE):
         kept = f"{one}.kept"
         os.link(other, kept)
         os.replace(one, other)
@@ -189,24 +185,15 @@ def sync_file(path: str) -> bool:
 
 
 def sync_directory(path: str) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
+    with _opened(path, os.O_RDONLY | os.O_DIRECTORY) as descriptor:
         os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def sync_filesystem(path: str) -> None:
     """Everything written so far to the file system that holds this path is safe afterwards."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        if not hasattr(_libc, "syncfs"):
+    with _opened(path, os.O_RDONLY) as descriptor:
+        if not syncfs(descriptor, path):
             os.sync()
-        elif _libc.syncfs(descriptor) != 0:
-            code = ctypes.get_errno()
-            raise OSError(code, os.strerror(code), path)
-    finally:
-        os.close(descriptor)
 
 
 def replace(path: str, data: bytes, *, sync: bool = True) -> None:
@@ -245,15 +232,12 @@ def append_line(path: str, data: bytes) -> None:
     or a disk that filled, may have left a line without its end: the next line begins a new one.
     Another's long line seen half written looks the same, so readers pass over empty lines.
     """
-    descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, MODE)
-    try:
+    with _opened(path, os.O_RDWR | os.O_APPEND | os.O_CREAT) as descriptor:
         size = os.fstat(descriptor).st_size
         if size and os.pread(descriptor, 1, size - 1) != b"\n":
             data = b"\n" + data
         if os.write(descriptor, data) < len(data):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
-    finally:
-        os.close(descriptor)
 
 
 def open_file(path: str) -> int:
@@ -328,25 +312,19 @@ def read(path: str, limit: int) -> tuple[bytes, os.stat_result]:
 def head(path: str, size: int) -> bytes:
     """The first bytes of a file; none if it is missing."""
     try:
-        descriptor = os.open(path, os.O_RDONLY)
+        with _opened(path, os.O_RDONLY) as descriptor:
+            return os.pread(descriptor, size, 0)
     except FileNotFoundError:
         return b""
-    try:
-        return os.pread(descriptor, size, 0)
-    finally:
-        os.close(descriptor)
 
 
 def tail(path: str, size: int) -> bytes:
     """The last bytes of a file; none if it is missing."""
     try:
-        descriptor = os.open(path, os.O_RDONLY)
+        with _opened(path, os.O_RDONLY) as descriptor:
+            return os.pread(descriptor, size, max(os.fstat(descriptor).st_size - size, 0))
     except FileNotFoundError:
         return b""
-    try:
-        return os.pread(descriptor, size, max(os.fstat(descriptor).st_size - size, 0))
-    finally:
-        os.close(descriptor)
 
 
 def names(directory: str) -> list[str]:
@@ -374,99 +352,3 @@ def facts_of(path: str) -> os.stat_result | None:
         return os.lstat(path)
     except FileNotFoundError:
         return None
-
-
-class SharedPage:
-    """A page of memory that processes share through a file. It is never synced: true until the
-    machine goes down, and nobody may rely on it after that."""
-
-    def __init__(self, path: str) -> None:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, MODE)
-        try:
-            # Not only long enough but there: with a full disk, a store into a hole is a SIGBUS.
-            os.posix_fallocate(descriptor, 0, mmap.PAGESIZE)
-            self.memory = mmap.mmap(descriptor, mmap.PAGESIZE)
-        finally:
-            os.close(descriptor)
-
-    def close(self) -> None:
-        self.memory.close()
-
-
-class Lock:
-    """An advisory lock between processes on a file of its own; the kernel frees it at death."""
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, MODE)
-
-    def acquire(self) -> None:
-        fcntl.flock(self._descriptor, fcntl.LOCK_EX)
-
-    def try_acquire(self) -> bool:
-        return self._try(fcntl.LOCK_EX)
-
-    def try_share(self) -> bool:
-        """Any number may share it at once; whether nobody has it alone."""
-        return self._try(fcntl.LOCK_SH)
-
-    def _try(self, kind: int) -> bool:
-        try:
-            fcntl.flock(self._descriptor, kind | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
-
-    def is_in_place(self) -> bool:
-        """Whether its name still means this file; one that was removed locks nobody out."""
-        facts = facts_of(self.path)
-        return facts is not None and os.path.samestat(facts, os.fstat(self._descriptor))
-
-    def release(self) -> None:
-        fcntl.flock(self._descriptor, fcntl.LOCK_UN)
-
-    def close(self) -> None:
-        os.close(self._descriptor)
-
-    def __enter__(self) -> Lock:
-        fcntl.flock(self._descriptor, fcntl.LOCK_EX)
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        fcntl.flock(self._descriptor, fcntl.LOCK_UN)
-
-
-class Locks:
-    """Several locks, always taken in the order of their paths."""
-
-    def __init__(self, locks: list[Lock]) -> None:
-        self._locks = sorted(locks, key=_path_of) if len(locks) > 1 else locks
-        self._taken = 0
-
-    def __enter__(self) -> None:
-        try:
-            for lock in self._locks:
-                lock.acquire()
-                self._taken += 1
-        except BaseException:
-            self.__exit__(None, None, None)
-            raise
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        for lock in reversed(self._locks[: self._taken]):
-            lock.release()
-        self._taken = 0
-
-
-def _path_of(lock: Lock) -> str:
-    return lock.path

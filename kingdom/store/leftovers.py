@@ -8,28 +8,37 @@ from __future__ import annotations
 
 import os
 
-from kingdom.pids import started
+from kingdom import pids
 from kingdom.store import disk
 from kingdom.store.paths import TEMPORARY_PREFIX, BaseDir
 
 
 def clear(base: BaseDir) -> None:
-    """What was left in `state/`, one level deep, and where generals keep their memory."""
+    """What was left in `state/`, one level deep, and in `memory/`."""
     for directory in (base.state, *_below(base.state, but=base.bus)):
         clear_in(directory)
-    for directory in _below(base.path("memory", "generals")):
+    for directory in (base.path("memory", "repos"), *_below(base.path("memory", "generals"))):
         clear_in(directory)
 
 
-def clear_in(directory: str) -> None:
-    for name in disk.names(directory):
-        if name.startswith(TEMPORARY_PREFIX) and _is_abandoned(name):
-            disk.remove(os.path.join(directory, name))
+def clear_in(directory: str) -> int:
+    """How many there were."""
+    return sum(
+        disk.remove(os.path.join(directory, name))
+        for name in disk.names(directory)
+        if name.startswith(TEMPORARY_PREFIX) and writer_is_gone(name)
+    )
 
 
-def _is_abandoned(name: str) -> bool:
-    pid = name.removeprefix(TEMPORARY_PREFIX).partition("-")[0]
-    return pid.isdecimal() and started(int(pid)) is None
+def writer_is_gone(name: str) -> bool | None:
+    """Whether the process that a temporary's name carries is dead; None if it carries none."""
+    pid, _, rest = name.removeprefix(TEMPORARY_PREFIX).partition("-")
+    if not pid.isdecimal():
+        return None
+    started, lives_since = rest.partition("-")[0], pids.started(int(pid))
+    if lives_since is None:
+        return True
+    return started.isdecimal() and int(started) != lives_since
 
 
 def _below(directory: str, but: str = "") -> list[str]:

@@ -27,6 +27,18 @@ def judge(bus: FileBus, clock: MovableClock) -> list[str]:
     return [claim.id for claim in claimed]
 
 
+def test_who_is_told_of_nothing_judges_after_two_seconds_as_well(
+    bus: FileBus, base: BaseDir, clock: MovableClock
+) -> None:
+    bus.wait(["events"], 0)
+    bus._view.watch.close()
+    drop(base, "events/pending", "evt-bad.json", "{half")
+    for _ in range(9):  # each time it looks at everything anew
+        clock.advance(0.3)
+        assert bus.claim("events", "king") == []
+    assert files(base)["events/dead"] == ["evt-bad"]
+
+
 def reason(base: BaseDir, name: str) -> dict[str, str]:
     text = Path(base.path("queue/events/dead", f"{name}.reason.json")).read_text("utf-8")
     found: dict[str, str] = json.loads(text)

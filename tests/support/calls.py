@@ -1,8 +1,9 @@
-"""Every call `kingdom.store.disk` makes to the kernel, seen one by one.
+"""Every call to the kernel that changes the disk, seen one by one.
 
-The module reaches the kernel only through its names `os`, `fcntl` and `_libc`. Here they are
-replaced by doubles that hand each call on, after telling an observer of it. A call that somebody
-adds to the module tomorrow is seen without a change here.
+Only a few modules make such calls, and only through their names `os`, `fcntl` and `_libc`. Here
+these are replaced by doubles that hand each call on, after telling an observer of it. A call that
+somebody adds to one of the modules tomorrow is seen without a change here; that no other module
+makes any is what `tests/unit/test_one_place_for_the_disk.py` checks.
 """
 
 from __future__ import annotations
@@ -14,7 +15,10 @@ from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from kingdom.store import disk
+from kingdom.store import disk, libc, locks
+
+MODULES = (disk, libc, locks)
+NAMES = ("os", "fcntl", "_libc")
 
 # These ask the interpreter, not the kernel's file systems.
 NOT_CALLS = {"fsencode", "fsdecode", "strerror", "getpid"}
@@ -45,14 +49,16 @@ class Double:
 
 @contextmanager
 def observed(observer: Observer) -> Iterator[None]:
-    originals = {name: getattr(disk, name) for name in ("os", "fcntl", "_libc")}
-    for name, original in originals.items():
-        setattr(disk, name, Double(original, observer))
+    seams = [
+        (one, name, getattr(one, name)) for one in MODULES for name in NAMES if name in vars(one)
+    ]
+    for module, name, original in seams:
+        setattr(module, name, Double(original, observer))
     try:
         yield
     finally:
-        for name, original in originals.items():
-            setattr(disk, name, original)
+        for module, name, original in seams:
+            setattr(module, name, original)
 
 
 class Killer:

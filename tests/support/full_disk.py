@@ -1,4 +1,4 @@
-"""A disk that refuses one write, as a full one does, and takes the next."""
+"""A disk that refuses: one write, as a full one does, or any call, as a damaged one does."""
 
 from __future__ import annotations
 
@@ -24,6 +24,46 @@ class Refusing:
         return call()
 
 
+class Failing:
+    """An observer of calls: the n-th of them fails, whatever it is."""
+
+    def __init__(self, point: int) -> None:
+        self.left = point
+
+    @property
+    def has_failed(self) -> bool:
+        return self.left <= 0
+
+    def __call__(self, name: str, arguments: tuple[Any, ...], call: Callable[[], Any]) -> Any:
+        self.left -= 1
+        if self.left == 0:
+            raise damaged()
+        return call()
+
+
+class FailingOnce(Failing):
+    """The n-th call of this name fails."""
+
+    def __init__(self, name: str, point: int) -> None:
+        super().__init__(point)
+        self.name = name
+
+    def __call__(self, name: str, arguments: tuple[Any, ...], call: Callable[[], Any]) -> Any:
+        return super().__call__(name, arguments, call) if name == self.name else call()
+
+
+class FailingForGood(Failing):
+    """The same, and each one after it as well; only what asks nothing of the disk still works."""
+
+    def __call__(self, name: str, arguments: tuple[Any, ...], call: Callable[[], Any]) -> Any:
+        if name in ("flock", "close"):
+            return call()
+        self.left -= 1
+        if self.left <= 0:
+            raise damaged()
+        return call()
+
+
 class NotShowing:
     """Takes a commit's record, and then refuses to change the queue, once."""
 
@@ -41,3 +81,7 @@ class NotShowing:
 
 def _full() -> OSError:
     return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def damaged() -> OSError:
+    return OSError(errno.EIO, os.strerror(errno.EIO))

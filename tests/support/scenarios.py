@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -16,8 +17,10 @@ from typing import Any
 
 from kingdom.bus.files.bus import FileBus
 from kingdom.bus.port import Move, New, Problem
+from kingdom.errors import TryLater
 from kingdom.store.paths import BaseDir
 from tests.support.calls import in_child, observed
+from tests.support.full_disk import FailingOnce
 from tests.support.kingdom import MovableClock, drop, event, files, message, result, task
 
 FAULT = Problem("network", "The line went dead.")
@@ -133,6 +136,18 @@ def dies_committing(bus: FileBus, shown: int) -> None:
     assert in_child(die) == -9
 
 
+def refused_and_again(stream: str, failing: Callable[[], FailingOnce], **options: Any) -> Any:
+    """A claim that is undone, and then one that is not: the same files under the same names."""
+
+    def act(bus: FileBus, _: Any, clock: MovableClock) -> None:
+        with observed(failing()), suppress(TryLater):
+            raise AssertionError(f"not refused: {bus.claim(stream, 'first', **options)}")
+        clock.advance(1)
+        assert bus.claim(stream, "again", **options)
+
+    return act
+
+
 def small_bus(base: BaseDir, clock: MovableClock | None = None, **options: Any) -> FileBus:
     """With a journal that is quick to make."""
     return FileBus(base, clock=clock or MovableClock(), journal_bytes=64 * 1024, **options)
@@ -220,6 +235,40 @@ SCENARIOS = [
         "claim_in_place_what_is_safe",
         lambda bus: (one_message(bus), bus.checkpoint()),
         lambda bus, _, c: bus.claim("messages", "envoy"),
+        message_waits,
+    ),
+    Scenario(
+        "claim_half_done_and_undone",
+        lambda bus: (nothing(bus), bus.publish("tasks", task(1)), bus.checkpoint()),
+        refused_and_again("tasks", lambda: FailingOnce("renameat2", 2)),
+        still_there,
+    ),
+    Scenario(
+        "claim_done_and_undone",
+        lambda bus: (nothing(bus), bus.publish("tasks", task(1)), bus.checkpoint()),
+        refused_and_again("tasks", lambda: FailingOnce("flock", 2)),  # unlocking, last of all
+        still_there,
+    ),
+    Scenario(
+        "claim_in_place_half_done_and_undone",
+        lambda bus: (one_message(bus), bus.checkpoint()),
+        refused_and_again("messages", lambda: FailingOnce("renameat2", 2)),
+        message_waits,
+    ),
+    Scenario(
+        "claim_in_place_done_and_undone",
+        lambda bus: (one_message(bus), bus.checkpoint()),
+        refused_and_again("messages", lambda: FailingOnce("flock", 2)),
+        message_waits,
+    ),
+    Scenario(
+        "claim_of_named_ones_undone",
+        one_message,
+        refused_and_again(
+            "messages",
+            lambda: FailingOnce("renameat2", 4),
+            ids=["msg-20260207-001", "msg-20260207-099"],
+        ),
         message_waits,
     ),
     Scenario(

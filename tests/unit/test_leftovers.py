@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from kingdom.general import memory, workspace
+from kingdom.pids import started
 from kingdom.runtime.processes import Seat
 from kingdom.store import disk
 from kingdom.store.paths import BaseDir
@@ -43,7 +44,8 @@ WRITERS: dict[str, Callable[[BaseDir], object]] = {
     "state": lambda base: write_json(base.sessions_file, []),
     "of a role": lambda base: write_json(base.path("state", "king", "told.json"), {}),
     "claim": lambda base: disk.create_whole(base.path("state", "soldiers", "s.claim"), b"x"),
-    "memory": lambda base: memory.remember(base, "gen-pr", ["measure twice"]),
+    "memory": lambda base: memory.put(memory.of_general(base, "gen-pr").path, "measure twice\n"),
+    "memory of a repository": lambda base: memory.put(memory.of_repo(base, "a/b").path, "brief\n"),
 }
 
 
@@ -64,18 +66,29 @@ def test_the_next_role_to_start_clears_what_a_killed_writer_left(
 
 def test_what_a_living_writer_has_under_way_stays(base: BaseDir) -> None:
     disk.make_directory(base.state)
-    theirs = Path(base.state) / f".tmp-{os.getpid()}-sessions.json"
-    theirs.write_text("[]")
+    me, since = os.getpid(), started(os.getpid())
+    theirs = [
+        Path(base.state) / f".tmp-{writer}-sessions.json" for writer in (f"{me}", f"{me}-{since}")
+    ]
+    for one in theirs:
+        one.write_text("[]")
     Seat(base, "envoy").take().close()
-    assert theirs.exists()
+    assert temporaries(base) == sorted(theirs)
+
+
+def test_a_pid_that_came_again_is_not_the_writer(base: BaseDir) -> None:
+    disk.make_directory(base.state)
+    (Path(base.state) / f".tmp-{os.getpid()}-1-sessions.json").write_text("[]")
+    Seat(base, "envoy").take().close()
+    assert temporaries(base) == []
 
 
 def test_a_workspace_is_cleared_when_it_is_prepared_again(base: BaseDir) -> None:
     place = base.path("workspace", "gen-pr", "task-1")
-    child = killed_before_its_rename(lambda: workspace.prepare(place, {}, iter(())))
+    child = killed_before_its_rename(lambda: workspace.prepare(place, {}, ""))
     assert len(temporaries(base)) == 1
     try:
-        workspace.prepare(place, {}, iter(()))
+        workspace.prepare(place, {}, "")
         assert temporaries(base) == []
     finally:
         os.waitpid(child, 0)

@@ -16,29 +16,28 @@ replayed. And a file is never replaced by another message's.
 
 from __future__ import annotations
 
-import os
 import random
-import select
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta, tzinfo
-from threading import RLock
-from types import TracebackType
 from typing import Any
 
 from kingdom.bus.backoff import Policy
+from kingdom.bus.files.arrivals import Arrivals
+from kingdom.bus.files.changes import Change
 from kingdom.bus.files.claims import Claims
+from kingdom.bus.files.guard import Guard, refused
 from kingdom.bus.files.intake import Intake
 from kingdom.bus.files.journal import CAPACITY, Entry
-from kingdom.bus.files.ledger import Change, Ledger
+from kingdom.bus.files.ledger import Ledger
 from kingdom.bus.files.looking import Looking
+from kingdom.bus.files.neighbours import Neighbours
 from kingdom.bus.files.places import HANDLED, SUFFIX, Places, id_in
 from kingdom.bus.files.pruning import Pruning
 from kingdom.bus.files.sequence import Sequence as IdSequence
 from kingdom.bus.files.view import View
 from kingdom.bus.port import Accept, Claim, Move, New, Problem, Recovered, StreamStats
 from kingdom.clock import Clock, SystemClock
-from kingdom.errors import TryLater
 from kingdom.models.base import Record
 from kingdom.models.ids import check_id
 from kingdom.store import disk
@@ -46,36 +45,6 @@ from kingdom.store.paths import REASON_SUFFIX, BaseDir
 from kingdom.topology import DEAD, PENDING, STREAMS
 
 _DONE = {"events": "completed", "tasks": "completed", "messages": "sent", "results": HANDLED}
-
-
-def refused(error: OSError) -> TryLater:
-    what = error.strerror or str(error)
-    where = f" ({error.filename})" if error.filename else ""
-    return TryLater(
-        f"The disk refused: {what}{where}.",
-        remedy="Nothing was changed; mend that and try again.",
-        code="disk_refused",
-    )
-
-
-class _Guard:
-    """One verb at a time, whatever the thread; and the disk's own errors said in our words."""
-
-    def __init__(self) -> None:
-        self.lock = RLock()
-
-    def __enter__(self) -> None:
-        self.lock.acquire()
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.lock.release()
-        if isinstance(error, OSError):
-            raise refused(error) from error
 
 
 class FileBus:
@@ -100,13 +69,16 @@ class FileBus:
         intake = Intake(self._places, self._clock)
         self._ledger = Ledger(self._places, intake, sync=durable, capacity=journal_bytes)
         self._view = View(self._places, intake, self._clock, self._ledger.locked, general)
-        self._claims = Claims(self._places, intake, self._ledger, self._view, self._clock)
-        self._pruning = Pruning(self._places, intake, self._ledger)
+        self._neighbours = Neighbours(self._places, self._ledger, sync=durable)
+        self._claims = Claims(
+            self._places, intake, self._ledger, self._neighbours, self._view, self._clock
+        )
+        self._pruning = Pruning(self._places, intake, self._ledger, self._neighbours)
         self._looking = Looking(self._places, intake, general)
         self._sequences: dict[str, IdSequence] = {}
-        self._guard = _Guard()
+        self._guard = Guard()
+        self._arrivals = Arrivals(self._ledger, self._view, self._claims, self._clock, self._guard)
         self._closed = False
-        self._wake_read, self._wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
 
     # Publish and commit
 
@@ -208,20 +180,14 @@ class FileBus:
         with self._guard:
             length = lease or self._policies[stream].lease
             if ids is not None:
-                found = [self._claims.named(stream, check_id(one), worker, length) for one in ids]
-                return [claim for claim in found if claim is not None]
-            claims: list[Claim] = []
-            while len(claims) < limit and (
-                found_due := self._claims.due(stream, worker, limit - len(claims), length, accept)
-            ):
-                claims += [claim for claim in found_due if not self._is_poison(claim)]
-            return claims
+                return self._claims.named(stream, list(map(check_id, ids)), worker, length)
+            return self._claims.due(stream, worker, limit, length, accept, self._is_poison)
 
     def _is_poison(self, claim: Claim) -> bool:
         """A message whose handlers die every time is buried; being killed is not its fault, so
         the limit is high."""
         crashes = claim.message.delivery.crash_count
-        if not claim.taken_over or crashes <= self._policies[claim.stream].max_crashes:
+        if crashes <= self._policies[claim.stream].max_crashes:
             return False
         self.bury(
             claim, Problem("crashed_too_often", f"Its worker died {crashes} times handling it.")
@@ -296,7 +262,8 @@ class FileBus:
 
     def held_back(self, stream: str, accept: Accept) -> list[tuple[str, str, str]]:
         with self._guard:
-            found = self._view.index(stream).held_back(self._now(), accept)
+            now = self._clock.now().timestamp()
+            found = self._view.index(stream).held_back(now, accept)
             return [(item.id, *item.group) for item in found]
 
     def look(self, stream: str, id_: str) -> tuple[str, Record] | None:
@@ -315,56 +282,10 @@ class FileBus:
         accepts: Mapping[str, Accept] | None = None,
         also: Sequence[int] = (),
     ) -> set[str]:
-        deadline = self._clock.monotonic() + timeout
-        wanted = {name: (accepts or {}).get(name) for name in streams}
-        while True:
-            with self._guard:
-                ready = self._ready(wanted)
-                pause = self._pause(list(streams), deadline)
-                watched = [self._view.watch.fileno()] if self._view.watch.available else []
-            if ready or self._clock.monotonic() >= deadline:
-                return ready if ready or timeout <= 0 else self._use_idle_moment(wanted)
-            woken, _, _ = select.select([self._wake_read, *also, *watched], [], [], pause)
-            if self._wake_read in woken:
-                os.read(self._wake_read, 4096)
-                return set()
-            if not set(woken).isdisjoint(also):
-                return set()
-            if woken and (arrived := self._arrived().intersection(streams)):
-                return arrived
-
-    def _ready(self, wanted: Mapping[str, Accept | None]) -> set[str]:
-        now, is_gone = self._now(), self._claims.is_gone
-        indexes = {name: self._view.index(name) for name in wanted}
-        return {
-            name for name, index in indexes.items() if index.has_ready(now, is_gone, wanted[name])
-        }
-
-    def _use_idle_moment(self, wanted: Mapping[str, Accept | None]) -> set[str]:
-        """Nothing came: make safe what was done, and look for what no notification told of."""
-        with self._guard:
-            self._ledger.checkpoint()
-            self._view.compare()
-            return self._ready(wanted)
-
-    def _arrived(self) -> set[str]:
-        """Not read yet: whoever waits wants to know at once, and the claim will read it."""
-        with self._guard:
-            return self._view.arrived()
-
-    def _now(self) -> float:
-        return self._clock.now().timestamp()
-
-    def _pause(self, streams: list[str], deadline: float) -> float:
-        left = deadline - self._clock.monotonic()
-        moment = self._view.next_moment(streams)
-        if moment is not None:
-            left = min(left, moment - self._now() + 0.001)
-        return max(left, 0.0)
+        return self._arrivals.wait(streams, timeout, accepts or {}, also)
 
     def wake(self) -> None:
-        with suppress(BlockingIOError):  # it is full of wake-ups already
-            os.write(self._wake_write, b".")
+        self._arrivals.wake()
 
     def stats(self) -> dict[str, StreamStats]:
         with self._guard:
@@ -373,12 +294,13 @@ class FileBus:
     def _stats(self, stream: str) -> StreamStats:
         index = self._view.index(stream)
         oldest, held = index.oldest_pending(), sum(index.held.values())
+        now = self._clock.now().timestamp()
         dead = [n for n in disk.names(self._places.directory(stream, DEAD)) if id_in(n)]
         return StreamStats(
             pending=len(index) - held,
             processing=held,
             dead=sum(not name.endswith(SUFFIX + REASON_SUFFIX) for name in dead),
-            oldest_pending_seconds=max(self._now() - oldest, 0.0) if oldest is not None else 0.0,
+            oldest_pending_seconds=max(now - oldest, 0.0) if oldest is not None else 0.0,
         )
 
     def checkpoint(self) -> None:
@@ -388,7 +310,7 @@ class FileBus:
 
     def quiet(self) -> AbstractContextManager[None]:
         """Nobody commits meanwhile, and the files show all that was committed."""
-        return self._ledger.quiet()
+        return self._neighbours.quiet()
 
     def close(self) -> None:
         if self._closed:
@@ -398,5 +320,4 @@ class FileBus:
         self._view.close()
         for sequence in self._sequences.values():
             sequence.close()
-        os.close(self._wake_read)
-        os.close(self._wake_write)
+        self._arrivals.close()

@@ -17,6 +17,7 @@ from kingdom.clock import Clock, SystemClock
 from kingdom.errors import InvalidFile
 from kingdom.models.base import Record
 from kingdom.store import disk
+from kingdom.store.locks import Lock, Locks
 from kingdom.store.paths import BaseDir
 from kingdom.topology import DEAD, STREAMS
 
@@ -32,9 +33,9 @@ class Caretaker:
     @contextmanager
     def locked(self, *streams: str) -> Iterator[None]:
         """Nobody claims from or moves within these streams meanwhile; all of them if none named."""
-        locks = [disk.Lock(f"{self.places.locks}/{name}") for name in streams or STREAMS]
+        locks = [Lock(f"{self.places.locks}/{name}") for name in streams or STREAMS]
         try:
-            with disk.Locks(locks):
+            with Locks(locks):
                 yield
         finally:
             for lock in locks:

@@ -2,24 +2,32 @@
 
 A claim syncs nothing. What it knows of each held message is the file it wrote, so that a later
 commit can tell at a glance whether the message is still this process's.
+
+Nothing stays taken that the caller did not get. If the disk refuses half-way, those due that were
+taken before are the answer, as with a read that is cut short, and the refusal comes with the next
+claim; that costs no further write, and they can be worked on. Of those named, all are given back:
+who names messages takes one that is missing from the answer for another worker's.
 """
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext, suppress
 from datetime import timedelta
 from typing import Any
 
+from kingdom.bus.files.changes import Change, Version
 from kingdom.bus.files.index import Item
 from kingdom.bus.files.intake import Intake
 from kingdom.bus.files.journal import Entry
-from kingdom.bus.files.ledger import Change, Ledger, Version
+from kingdom.bus.files.ledger import Ledger
+from kingdom.bus.files.neighbours import Neighbours
 from kingdom.bus.files.places import SUFFIX, Places
 from kingdom.bus.files.view import WORKING, View, active_states
 from kingdom.bus.lease import Holder
 from kingdom.bus.port import Accept, Claim, Recovered
 from kingdom.clock import Clock
-from kingdom.errors import InvalidFile, LeaseLost
+from kingdom.errors import InvalidFile, KingdomError, LeaseLost, TryLater
 from kingdom.models.base import Record
 from kingdom.topology import STREAMS
 
@@ -29,11 +37,19 @@ _PAUSE = 1.0  # seconds until what could not be taken is looked at again
 
 class Claims:
     def __init__(
-        self, places: Places, intake: Intake, ledger: Ledger, view: View, clock: Clock
+        self,
+        places: Places,
+        intake: Intake,
+        ledger: Ledger,
+        neighbours: Neighbours,
+        view: View,
+        clock: Clock,
     ) -> None:
         self._places = places
         self._intake = intake
         self._ledger = ledger
+        self._attic = ledger.attic
+        self._neighbours = neighbours
         self._view = view
         self._clock = clock
         self._versions: dict[tuple[str, str], Version] = {}
@@ -56,34 +72,60 @@ class Claims:
         self._view.forget(stream, id_)
 
     def recover(self) -> Recovered:
-        found = self._ledger.recover()
+        found = self._neighbours.recover()
         self._gone = dict.fromkeys(self._gone, True)
         return found
 
     def due(
-        self, stream: str, worker: str, limit: int, lease: timedelta, accept: Accept | None
+        self,
+        stream: str,
+        worker: str,
+        limit: int,
+        lease: timedelta,
+        accept: Accept | None,
+        is_poison: Callable[[Claim], bool],
     ) -> list[Claim]:
+        """The next due, at most so many; what is poison is taken, and is not for the caller."""
         holder = str(Holder.of_this_process(worker))
         claims: list[Claim] = []
         refused: set[str] = set()
-        while len(claims) < limit:
-            taken = self._take(stream, limit - len(claims), accept)
-            if not taken:
-                break
-            for position, item in enumerate(taken):
-                try:
-                    claim = self._claim_item(stream, item, holder, lease)
-                except BaseException:
-                    for other in taken[position:]:
-                        self._view.index(stream).give_back(other)
-                    raise
-                if claim is not None:
-                    claims.append(claim)
-                elif item.id in refused:
-                    self.recover()  # a commit that nobody finished may be in the way
-                    self._view.park(stream, item.id, self._now() + _PAUSE)
-                refused.add(item.id)
+        left: list[Item] = []
+        try:
+            self._ledger.finish_own()
+            while len(claims) < limit:
+                left += reversed(self._take(stream, limit - len(claims), accept))
+                if not left:
+                    break
+                while left:
+                    claim = self._claim_item(stream, left[-1], holder, lease)
+                    item = left.pop()
+                    if claim is None:
+                        self._note_refusal(stream, item.id, refused)
+                    elif not claim.taken_over or not self._see_to_poison(claim, item, is_poison):
+                        claims.append(claim)
+        except (OSError, TryLater):
+            if not claims:
+                raise
+        finally:
+            for item in left:
+                self._view.give_back(stream, item)
         return claims
+
+    def _see_to_poison(self, claim: Claim, item: Item, is_poison: Callable[[Claim], bool]) -> bool:
+        try:
+            return is_poison(claim)
+        except (OSError, TryLater):
+            path = self._places.path(claim.stream, item.state, item.id)
+            revision = claim.message.delivery.revision - 1
+            self._give_back(claim, Version(item.state, path, item.stamp, revision))
+            raise
+
+    def _note_refusal(self, stream: str, id_: str, refused: set[str]) -> None:
+        """What cannot be taken twice in a row is left for a while."""
+        if id_ in refused:
+            self.recover()  # a commit that nobody finished may be in the way
+            self._view.park(stream, id_, self._now() + _PAUSE)
+        refused.add(id_)
 
     def _take(self, stream: str, limit: int, accept: Accept | None) -> list[Item]:
         """The next due. A holder found dead has its journal replayed before anything is taken
@@ -129,10 +171,11 @@ class Claims:
         return claim
 
     def _read_again(self, stream: str, item: Item) -> Record | None:
-        """None if it is no longer what the index knows."""
+        """None if it is no longer what the index knows, or cannot be read: the next look judges
+        which, and the ones behind it go on."""
         try:
             record, stamp = self._intake.read(stream, item.state, f"{item.id}{SUFFIX}")
-        except (FileNotFoundError, InvalidFile):
+        except (OSError, InvalidFile):
             return None
         return record if stamp == item.stamp else None
 
@@ -169,29 +212,57 @@ class Claims:
         holder = Holder.parse(locked_by or "")
         if holder is None or holder.process == self._process or holder.process in self._gone:
             return nullcontext(True)
-        return self._ledger.late_holder(holder.process)
+        return self._neighbours.late_holder(holder.process)
 
     def _replace(
         self, stream: str, held: Record, to: str, version: Version, *, mine: bool = False
     ) -> Version | None:
         entry = Entry(stream, held.id, to, held.delivery.revision, held.to_json())
-        new = self._ledger.take(Change(entry, version), mine=mine)
+        new = self._attic.take(Change(entry, version), mine=mine)
         if new is not None:
             self._versions[stream, held.id] = new
             if to in active_states(stream):
                 self._view.put(stream, held, to, new.stamp)
         return new
 
-    def named(self, stream: str, id_: str, worker: str, lease: timedelta) -> Claim | None:
+    def named(self, stream: str, ids: Iterable[str], worker: str, lease: timedelta) -> list[Claim]:
+        """Those of these that nobody holds, wherever they lie."""
         holder = str(Holder.of_this_process(worker))
+        self._ledger.finish_own()
+        taken: list[tuple[Claim, Version]] = []
+        try:
+            for id_ in ids:
+                free = self._free(stream, id_)
+                if free is None:
+                    continue
+                record, version = free
+                claim = self._hold(stream, record, version, version.state, holder, lease)
+                if claim is not None:
+                    taken.append((claim, version))
+        except (OSError, KingdomError):
+            for claim, version in taken:
+                self._give_back(claim, version)
+            raise
+        return [claim for claim, _ in taken]
+
+    def _free(self, stream: str, id_: str) -> tuple[Record, Version] | None:
+        """The message as it lies there; None if it is held, or nowhere."""
         for state in self._places.lying_in(stream, id_):
             path = self._places.path(stream, state, id_)
-            record, stamp = self._intake.read(stream, state, f"{id_}{SUFFIX}")
+            try:
+                record, stamp = self._intake.read(stream, state, f"{id_}{SUFFIX}")
+            except FileNotFoundError:
+                continue  # it has moved on
             if self._is_held(record):
                 return None
-            version = Version(state, path, stamp, record.delivery.revision)
-            return self._hold(stream, record, version, state, holder, lease)
+            return record, Version(state, path, stamp, record.delivery.revision)
         return None
+
+    def _give_back(self, claim: Claim, before: Version) -> None:
+        version = self._versions.pop((claim.stream, claim.id))
+        self._view.forget(claim.stream, claim.id)
+        with suppress(OSError):  # should it refuse this too, the lease will end by itself
+            self._attic.give_back(claim.stream, claim.id, before, version)
 
     def _is_held(self, record: Record) -> bool:
         delivery = record.delivery
@@ -199,12 +270,13 @@ class Claims:
             return False
         holder = Holder.parse(delivery.locked_by)
         if holder is not None and holder.is_gone():
-            self._ledger.recover()
+            self._neighbours.recover()
             self._gone[holder.process] = True
             return False
         return delivery.locked_until > self._clock.now()
 
     def extend(self, claim: Claim, lease: timedelta) -> Claim:
+        self._ledger.finish_own()
         version, now = self.version_of(claim), self._clock.now()
         before = claim.message.delivery
         # Who lives to renew its lease is not being killed by the message.

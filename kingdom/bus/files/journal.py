@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from kingdom.store import disk
+from kingdom.store import disk, locks
 
 CAPACITY = 4 * 1024 * 1024
 HEADER_SIZE = _START = 512
@@ -65,7 +65,7 @@ class Journal:
         if disk.size_of(self._descriptor) == 0:
             self._prepare()
         self._header = self._read_header()
-        self._mark = disk.SharedPage(path.removesuffix(".journal") + ".mark")
+        self._mark = locks.SharedPage(path.removesuffix(".journal") + ".mark")
         self.is_of_this_boot = process.split("/")[:2] == self._header.process.split("/")[:2]
         self._doubtful = False  # a sync failed: what is on disk is anyone's guess
         self._end = self._applied() if self.is_of_this_boot else _START

@@ -1,43 +1,30 @@
-"""How files of the bus change: by a commit, which is synced, or by a claim, which is not.
+"""How a commit changes files: one record in the journal, synced, and then the files without a sync.
 
-The ledger owns this process's slot (journal, attic, locks) and the streams' locks. A `Change` says
-what a message becomes and which version of which file it replaces.
+The ledger owns this process's slot (journal, attic, locks) and the streams' locks. How a claim
+changes files is the attic's concern, and the other processes on this bus are the neighbours'.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
-from typing import NamedTuple
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
 
+from kingdom.bus.files.attic import Attic
+from kingdom.bus.files.changes import Change, Version, is_current
 from kingdom.bus.files.intake import Intake
 from kingdom.bus.files.journal import CAPACITY, Entry, Journal
 from kingdom.bus.files.places import Places
 from kingdom.bus.files.repair import Repair
-from kingdom.bus.files.slot import Kept, Slot, first_free, others
+from kingdom.bus.files.slot import Kept, Slot, first_free
 from kingdom.bus.lease import Holder
-from kingdom.bus.port import Recovered
 from kingdom.errors import LeaseLost, TryLater
 from kingdom.store import disk
+from kingdom.store.locks import Lock, Locks
 from kingdom.topology import STREAMS
 
 _ATTIC_LIMIT = 4096
 _FEW = 32
-
-
-class Version(NamedTuple):
-    """One file as it was seen: where, and which."""
-
-    state: str
-    path: str
-    stamp: disk.Stamp
-    revision: int
-
-
-class Change(NamedTuple):
-    entry: Entry
-    replaces: Version | None = None
 
 
 class Ledger:
@@ -47,55 +34,54 @@ class Ledger:
         self._places = places
         self._intake = intake
         self._sync = sync
-        self._locks = {name: disk.Lock(f"{places.locks}/{name}") for name in STREAMS}
-        self._repair = Repair(places, intake, self.locked)
-        self._slot = first_free(places)
+        self._locks = {name: Lock(f"{places.locks}/{name}") for name in STREAMS}
+        self.repair = Repair(places, intake, self.locked)
+        self.slot = first_free(places)
         self.note_stamps = False  # whether the caller wants to know the files it makes
         self.stamps: dict[tuple[str, str], disk.Stamp] = {}
         self._unfinished = False
-        self._kept: dict[tuple[str, str], str] = {}  # what lies in the attic, by message
-        with self._slot.commit:
-            self._journal = self._slot.open_journal(sync=sync, capacity=capacity)
+        self.attic = Attic(places, intake, self.slot, self._locks, sync=sync)
+        self._kept = self.attic.kept
+        with self.slot.commit:
+            self.journal = self.slot.open_journal(sync=sync, capacity=capacity)
             self._adopt()
         # What the journal is all about, as long as that is a few new messages.
-        self._births: list[str] | None = [] if self._journal.is_empty() else None
+        self._births: list[str] | None = [] if self.journal.is_empty() else None
 
     def locked(self, streams: set[str]) -> AbstractContextManager[object]:
         if len(streams) == 1:
             return self._locks[next(iter(streams))]
-        return disk.Locks([self._locks[name] for name in streams])
+        return Locks([self._locks[name] for name in streams])
 
     def _adopt(self) -> None:
         """The slot may be a dead process's, and its last commit half done."""
-        if self._journal.is_of_this_boot:
-            self._repair.replay(self._journal)
+        if self.journal.is_of_this_boot:
+            self.repair.replay(self.journal)
         else:
-            self._repair.replay(self._journal)
-            self._repair.restore(self._slot)
-            self._make_safe([(self._slot, self._journal)])
-        self._journal.own(Holder.of_this_process("").process)
-
-    # Commits
+            self.repair.replay(self.journal)
+            self.repair.restore(self.slot)
+            self.make_safe([(self.slot, self.journal)])
+        self.journal.own(Holder.of_this_process("").process)
 
     def commit(self, changes: list[Change]) -> list[bool]:
         """All or none, durable on return; for each new message, whether it was new."""
         if not changes:
             return []
-        journal = self._journal
+        journal = self.journal
         entries = [change.entry for change in changes]
-        with self._slot.commit:
-            self._finish()
+        with self.slot.commit:
+            self.finish()
             for entry, version in changes:
                 if version is not None:
                     self._check_current(entry, version)
             if not journal.has_room(entries) or len(self._kept) > _ATTIC_LIMIT:
-                self._make_safe([(self._slot, journal)])
+                self.make_safe([(self.slot, journal)])
             temporaries: list[str] = []
             try:
                 for entry in entries:
                     temporaries.append(self._write_ahead(entry))
                 journal.append(entries)
-            except BaseException:
+            except BaseException:  # an interrupt too: a living writer's are removed by nobody else
                 _remove_all(filter(None, temporaries))
                 raise
             return self._apply(changes, temporaries)
@@ -103,16 +89,16 @@ class Ledger:
     def add(self, entry: Entry) -> bool:
         """The commit of one new message: the same steps, without what only others need. It is what
         happens most, and between two syncs each call costs several times its usual time."""
-        journal = self._journal
-        with self._slot.commit:
-            self._finish()
+        journal = self.journal
+        with self.slot.commit:
+            self.finish()
             if not journal.has_room((entry,)):
-                self._make_safe([(self._slot, journal)])
+                self.make_safe([(self.slot, journal)])
             temporary = self._places.temporary()
             disk.create(temporary, entry.content)
             try:
                 journal.append([entry])
-            except BaseException:
+            except BaseException:  # as in `commit`
                 disk.remove(temporary)
                 raise
             target = self._places.path(entry.stream, entry.state, entry.id)
@@ -128,28 +114,29 @@ class Ledger:
             self._unfinished = False
             return fresh
 
-    def _finish(self) -> None:
+    def finish(self) -> None:
         """A commit of ours that was interrupted or refused by the disk is shown before the next."""
-        self._journal.refresh()
+        self.journal.refresh()
         if self._unfinished:
-            self._repair.replay(self._journal)
+            self.repair.replay(self.journal)
             self._unfinished = False
+
+    def finish_own(self) -> None:
+        """The same for those who claim: what they want may have moved on in a commit not shown.
+
+        Before they take hold of another's lock, for with that they must not wait for their own.
+        """
+        if self._unfinished:
+            with self.slot.commit:
+                self.finish()
 
     def _check_current(self, entry: Entry, version: Version) -> None:
         """Our commit lock is held, so from here on nobody takes it from us."""
-        if not self._is_current(entry, version):
+        if not is_current(self._intake, entry, version):
             raise LeaseLost(
                 f"{entry.stream} {entry.id} is no longer held by this worker.",
                 remedy="Whoever holds it now will finish it.",
             )
-
-    def _is_current(self, entry: Entry, version: Version) -> bool:
-        """The very file, or one that a person touched or edited since: the revision tells."""
-        facts = disk.facts_of(version.path)
-        if facts is not None and disk.stamp_of(facts) == version.stamp:
-            return True
-        found = self._intake.revision(entry.stream, version.state, version.path, entry.id)
-        return found == version.revision
 
     def _write_ahead(self, entry: Entry) -> str:
         """New content under a temporary name: if the disk is full, nothing was committed yet.
@@ -162,8 +149,8 @@ class Ledger:
         temporary = self._places.temporary()
         disk.create(temporary, entry.content)
         # The stamp is taken before the file is shown: a moment later a claim may lie there.
-        if self.note_stamps and (facts := disk.facts_of(temporary)):
-            self.stamps[entry.stream, entry.id] = disk.stamp_of(facts)
+        if self.note_stamps:
+            self.stamps[entry.stream, entry.id] = disk.stamp_at(temporary)
         return temporary
 
     def _apply(self, changes: list[Change], temporaries: list[str]) -> list[bool]:
@@ -171,7 +158,7 @@ class Ledger:
         try:
             with self.locked({entry.stream for entry, _ in changes}):
                 fresh = list(map(self._show, changes, temporaries))
-            self._journal.mark_applied()
+            self.journal.mark_applied()
         except OSError as error:
             raise _not_shown(error) from error
         if self._births is not None:
@@ -231,66 +218,15 @@ class Ledger:
             self._intake.make_room(stream, target)
             disk.move(temporary, target)
 
-    # Claims
-
-    def take(self, change: Change, *, mine: bool = False) -> Version | None:
-        """Put a new version in place of the one seen, without a sync; None if that one is gone.
-
-        What is not `mine` yet must be just what was seen, and nowhere else besides. The replaced
-        version goes to the attic until a commit or a checkpoint makes a newer one safe.
-        """
-        entry, version = change.entry, change.replaces
-        assert version is not None
-        if self._unfinished:
-            with self._slot.commit:
-                self._finish()  # what is to be taken may have moved on in a commit not shown yet
-        target = self._places.path(entry.stream, entry.state, entry.id)
-        kept = self._slot.attic_name(entry.stream, version.state, entry.id, version.revision)
-        temporary = self._places.temporary()
-        disk.create(temporary, entry.content)
-        with self.locked({entry.stream}):
-            is_free = self._is_current if mine else self._is_alone
-            if not is_free(entry, version):
-                disk.remove(temporary)
-                return None
-            if target == version.path:
-                # Under the attic's name first: then one swap both shows the new and keeps the old.
-                _move_over(temporary, kept)
-                disk.exchange(kept, target)
-            else:
-                disk.move(temporary, target)
-                _move_over(version.path, kept)
-            facts = disk.facts_of(target)
-        if self._kept.setdefault((entry.stream, entry.id), kept) != kept:
-            disk.remove(kept)  # an earlier version lies there already, and that one is safe
-        return Version(entry.state, target, disk.stamp_of(facts), entry.revision) if facts else None
-
-    def _is_alone(self, entry: Entry, version: Version) -> bool:
-        """Whether this version is still there, and no other copy of the message anywhere."""
-        facts = disk.facts_of(version.path)
-        if facts is None or disk.stamp_of(facts) != version.stamp:
-            return False
-        return self._places.lying_only_in(entry.stream, version.path, entry.id)
-
-    @contextmanager
-    def late_holder(self, process: str) -> Iterator[bool]:
-        """Yields whether nothing of this living process's is being committed, and keeps it so."""
-        with ExitStack() as stack:
-            owned = [slot for slot in self._others(stack) if slot.owner() == process]
-            free = all(slot.commit.try_acquire() for slot in owned)
-            for slot in owned:
-                stack.callback(slot.commit.release)
-            yield free
-
-    # Checkpoints and recovery
+    # Checkpoints
 
     def checkpoint(self) -> None:
         """Make everything so far safe, and begin the journal anew. For idle moments."""
-        if self._unfinished or not self._journal.is_empty() or self._kept:
-            with self._slot.commit:
-                self._finish()
+        if self._unfinished or not self.journal.is_empty() or self._kept:
+            with self.slot.commit:
+                self.finish()
                 if not self._make_births_safe():
-                    self._make_safe([(self._slot, self._journal)])
+                    self.make_safe([(self.slot, self.journal)])
 
     def _make_births_safe(self) -> bool:
         """A command that only published a little syncs just that: `syncfs` would wait for all that
@@ -301,11 +237,11 @@ class Ledger:
             return False  # someone has moved one on already
         for directory in {os.path.dirname(path) for path in self._births}:
             disk.sync_directory(directory)
-        self._journal.void()
+        self.journal.void()
         self._births = []
         return True
 
-    def _make_safe(self, slots: list[tuple[Slot, Journal]]) -> None:
+    def make_safe(self, slots: list[tuple[Slot, Journal]]) -> None:
         """The caller holds the commit or life lock of each; what they recorded is applied."""
         kept: list[Kept] = [one for slot, _ in slots for one in slot.kept()]
         if self._sync:
@@ -320,69 +256,14 @@ class Ledger:
             # Lest an old version outlive the message itself, once that is pruned.
             for slot, _ in slots:
                 disk.sync_directory(slot.attic)
-        if any(slot is self._slot for slot, _ in slots):
+        if any(slot is self.slot for slot, _ in slots):
             self._kept.clear()
             self._births = []
 
-    def recover(self) -> Recovered:
-        """Finish what dead processes left. The living are not disturbed."""
-        commits = restored = 0
-        dead: list[tuple[Slot, Journal]] = []
-        with ExitStack() as stack:
-            for slot in self._others(stack):
-                is_free = slot.life.try_acquire()
-                if is_free:
-                    stack.callback(slot.life.release)
-                elif not _is_being_adopted(slot):
-                    continue
-                journal = self._journal_of(slot, stack)
-                commits += self._repair.replay(journal)
-                if not journal.is_of_this_boot:
-                    restored += self._repair.restore(slot)
-                if is_free and (not journal.is_empty() or slot.kept()):
-                    dead.append((slot, journal))
-            if dead:
-                self._make_safe(dead)
-        return Recovered(commits, restored, self._repair.clear_temporaries())
-
-    def _journal_of(self, slot: Slot, stack: ExitStack) -> Journal:
-        """Another's journal, with its commit lock held until the stack unwinds."""
-        slot.commit.acquire()
-        stack.callback(slot.commit.release)
-        journal = slot.open_journal(sync=self._sync)
-        stack.callback(journal.close)
-        return journal
-
-    @contextmanager
-    def quiet(self) -> Iterator[None]:
-        """Nobody commits meanwhile, and everything committed so far is shown, safe, and in no
-        journal: the moment for pruning and for a backup."""
-        self.recover()
-        with ExitStack() as stack:
-            journals: list[tuple[Slot, Journal]] = []
-            # In the order of their numbers, own included, so that two of us never wait in a ring.
-            for slot in sorted([self._slot, *self._others(stack)], key=lambda one: one.number):
-                if slot is self._slot:
-                    stack.enter_context(slot.commit)
-                    self._finish()
-                    journals.append((slot, self._journal))
-                else:
-                    journal = self._journal_of(slot, stack)
-                    self._repair.replay(journal)
-                    journals.append((slot, journal))
-            self._make_safe(journals)
-            yield
-
-    def _others(self, stack: ExitStack) -> list[Slot]:
-        found = others(self._places, self._slot)
-        for slot in found:
-            stack.callback(slot.close)
-        return found
-
     def close(self) -> None:
         self.checkpoint()  # or a later boot would look at all of it again, and undo what people did
-        self._journal.close()
-        self._slot.close()
+        self.journal.close()
+        self.slot.close()
         for lock in self._locks.values():
             lock.close()
 
@@ -393,21 +274,6 @@ def _not_shown(error: OSError) -> TryLater:
         remedy="Nothing is lost; it appears as soon as the directory can be written.",
         code="not_shown",
     )
-
-
-def _is_being_adopted(slot: Slot) -> bool:
-    """Someone living has just taken a dead process's slot, and may not have replayed it yet."""
-    owner = Holder.parse(f"@{slot.owner()}")
-    return owner is not None and owner.is_gone()
-
-
-def _move_over(path: str, kept: str) -> None:
-    """Into the attic, where a leftover of that name is of no use to anyone."""
-    try:
-        disk.move(path, kept)
-    except FileExistsError:
-        disk.remove(kept)
-        disk.move(path, kept)
 
 
 def _remove_all(paths: Iterable[str]) -> None:

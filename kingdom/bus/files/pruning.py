@@ -7,6 +7,7 @@ from datetime import datetime
 
 from kingdom.bus.files.intake import Intake, reason_path
 from kingdom.bus.files.ledger import Ledger
+from kingdom.bus.files.neighbours import Neighbours
 from kingdom.bus.files.places import SUFFIX, Places, id_in
 from kingdom.errors import InvalidFile
 from kingdom.store import disk
@@ -17,13 +18,16 @@ _AT_ONCE = 200
 
 
 class Pruning:
-    def __init__(self, places: Places, intake: Intake, ledger: Ledger) -> None:
+    def __init__(
+        self, places: Places, intake: Intake, ledger: Ledger, neighbours: Neighbours
+    ) -> None:
         self._places = places
         self._intake = intake
         self._ledger = ledger
+        self._neighbours = neighbours
 
     def prune(self, stream: str, state: str, before: datetime) -> int:
-        with self._ledger.quiet():
+        with self._neighbours.quiet():
             pass  # nothing is pruned while a record about it is not applied and safe
         names = [
             name

@@ -11,9 +11,7 @@ from kingdom.bus.files.intake import is_blank
 from kingdom.bus.files.journal import Entry, Journal
 from kingdom.bus.files.places import Places
 from kingdom.bus.files.slot import Kept, Slot
-from kingdom.bus.lease import Holder
 from kingdom.store import disk
-from kingdom.store.paths import TEMPORARY_PREFIX
 
 
 def unshown_entries(caretaker: Caretaker) -> list[Entry]:
@@ -80,15 +78,3 @@ def _opened(slot: Slot) -> Iterator[Slot]:
         yield slot
     finally:
         slot.close()
-
-
-def writer_is_gone(name: str) -> bool | None:
-    """Whether the process that a temporary's name carries is dead; None if it carries none."""
-    pid, _, rest = name.removeprefix(TEMPORARY_PREFIX).partition("-")
-    started = rest.partition("-")[0]
-    if not pid.isdecimal():
-        return None
-    here = Holder.of_this_process("")
-    if started.isdecimal():
-        return Holder("", here.host, here.boot, int(pid), int(started)).is_gone()
-    return not disk.exists(f"/proc/{pid}") if disk.exists("/proc/self") else None

@@ -7,7 +7,6 @@ has made the result safe do the records and the attic go.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
@@ -16,9 +15,7 @@ from kingdom.bus.files.intake import Intake, is_blank
 from kingdom.bus.files.journal import Entry, Journal
 from kingdom.bus.files.places import Places
 from kingdom.bus.files.slot import Kept, Slot
-from kingdom.bus.lease import Holder
-from kingdom.store import disk
-from kingdom.store.paths import TEMPORARY_PREFIX
+from kingdom.store import disk, leftovers
 
 Locked = Callable[[set[str]], AbstractContextManager[object]]
 
@@ -92,14 +89,4 @@ class Repair:
 
     def clear_temporaries(self) -> int:
         """Those whose writer is gone."""
-        here = Holder.of_this_process("")
-        count = 0
-        for name in disk.names(self._places.temporaries):
-            pid, _, rest = name.removeprefix(TEMPORARY_PREFIX).partition("-")
-            started = rest.partition("-")[0]
-            if not (pid.isdecimal() and started.isdecimal()):
-                continue
-            writer = Holder("", here.host, here.boot, int(pid), int(started))
-            if writer.is_gone():
-                count += disk.remove(os.path.join(self._places.temporaries, name))
-        return count
+        return leftovers.clear_in(self._places.temporaries)

@@ -12,6 +12,7 @@ from datetime import date, datetime, tzinfo
 
 from kingdom.bus.files.places import Places, id_in
 from kingdom.store import disk
+from kingdom.store.locks import Lock
 from kingdom.topology import STREAMS
 
 _FORM = re.compile(rb"(\d{8}):(\d{1,18})\n")
@@ -25,7 +26,7 @@ class Sequence:
         self._places = places
         self._kind = kind
         self._sync = sync
-        self._lock = disk.Lock(f"{places.locks}/{kind}-seq")
+        self._lock = Lock(f"{places.locks}/{kind}-seq")
 
     def take(self, now: datetime, zone: tzinfo, count: int = 1) -> list[str]:
         """So many ids, never handed out before."""

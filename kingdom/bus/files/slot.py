@@ -15,6 +15,7 @@ from kingdom.bus.files.journal import CAPACITY, HEADER_SIZE, Journal, process_in
 from kingdom.bus.files.places import SUFFIX, Places
 from kingdom.bus.lease import Holder
 from kingdom.store import disk
+from kingdom.store.locks import Lock
 
 
 @dataclass(frozen=True)
@@ -33,8 +34,8 @@ class Slot:
         self.number = number
         path = os.path.join(places.journals, str(number))
         self.attic = os.path.join(places.attics, str(number))
-        self.life = disk.Lock(f"{path}.life")
-        self.commit = disk.Lock(f"{path}.commit")
+        self.life = Lock(f"{path}.life")
+        self.commit = Lock(f"{path}.commit")
         self._journal_path = f"{path}.journal"
 
     def open_journal(self, *, sync: bool, capacity: int = CAPACITY) -> Journal:

@@ -64,18 +64,21 @@ class View:
 
     def _begin(self, stream: str) -> None:
         self._indexes[stream] = Index()
-        for state in active_states(stream):
-            directory = self._places.directory(stream, state)
-            disk.make_directory(directory)
-            facts = disk.facts_of(directory)
-            self._inodes[directory] = facts.st_ino if facts else 0
-            self._watched[directory] = (stream, state)
-            self.watch.add(directory)  # before the first look, so that nothing falls between
         try:
+            for state in active_states(stream):
+                self._begin_to_watch(stream, state)
             self._scan(stream)
         except OSError:
             del self._indexes[stream]  # half a look is none
             raise
+
+    def _begin_to_watch(self, stream: str, state: str) -> None:
+        directory = self._places.directory(stream, state)
+        disk.make_directory(directory)
+        facts = disk.facts_of(directory)
+        self._inodes[directory] = facts.st_ino if facts else 0
+        self._watched[directory] = (stream, state)
+        self.watch.add(directory)  # before the first look, so that nothing falls between
 
     def _scan(self, stream: str) -> None:
         for state in active_states(stream):
@@ -102,7 +105,10 @@ class View:
             self._start_over()
         else:
             for directory, name in unread:
-                self._look(self._watched[directory], name)
+                try:
+                    self._look(self._watched[directory], name)
+                except OSError:  # nobody will tell of it again, and the others are to be looked at
+                    self._unread.append((directory, name))
         self._judge()
         self._settle_doubles()
 
@@ -211,7 +217,10 @@ class View:
     def _suspect(self, place: Place, path: str, facts: os.stat_result, fault: InvalidFile) -> None:
         signature = signature_of(facts)
         self._indexes[place[0]].discard(os.path.basename(path).removesuffix(SUFFIX))
-        if self._given_up.get(path) != signature:
+        if self._given_up.get(path) == signature:
+            return
+        known = self._suspects.get(path)
+        if known is None or known[1].signature != signature:  # else it is suspect for longer
             since = self._clock.monotonic()
             self._suspects[path] = (place, Suspect(signature, since, fault))
 
@@ -220,14 +229,22 @@ class View:
         now = self._clock.monotonic()
         for path, (place, suspect) in list(self._suspects.items()):
             if now - suspect.since >= PATIENCE:
-                del self._suspects[path]
                 facts = disk.facts_of(path)
+                del self._suspects[path]
                 if facts is None:
                     continue
-                if signature_of(facts) != suspect.signature:
+                if signature_of(facts) != suspect.signature or self._is_readable(place, path):
                     self._look(place, os.path.basename(path))
                     continue
                 self._condemn(place, path, suspect)
+
+    def _is_readable(self, place: Place, path: str) -> bool:
+        """After all: the disk may have refused once."""
+        try:
+            self._intake.read(*place, os.path.basename(path))
+        except (OSError, InvalidFile):
+            return False
+        return True
 
     def _condemn(self, place: Place, path: str, suspect: Suspect) -> None:
         stream, state = place
@@ -283,12 +300,21 @@ class View:
         if item is not None:
             self._indexes[stream].put(replace(item, due=max(item.due, until)))
 
+    def give_back(self, stream: str, item: Item) -> None:
+        """Taken out of the index, and not out of the queue."""
+        if stream in self._indexes:
+            self._indexes[stream].give_back(item)
+
     def look_again(self, stream: str, item: Item, held_until: float) -> None:
         """It could not be taken as it was known. One that is held stays so until then at least."""
         index = self._indexes[stream]
         index.discard(item.id)
-        for state in active_states(stream):
-            self._look((stream, state), f"{item.id}{SUFFIX}")
+        try:
+            for state in active_states(stream):
+                self._look((stream, state), f"{item.id}{SUFFIX}")
+        except OSError:
+            index.put(item)  # half a look is none
+            raise
         found = index.get(item.id)
         if len(self._places.lying_in(stream, item.id)) > 1:
             self._doubles.add((stream, item.id))

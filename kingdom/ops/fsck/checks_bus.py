@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import closing
 
-from kingdom.bus.files.remains import only_in_attic, unshown_entries, writer_is_gone
+from kingdom.bus.files.remains import only_in_attic, unshown_entries
 from kingdom.bus.files.sequence import STREAMS_OF_KIND, Sequence
 from kingdom.bus.lease import Holder
 from kingdom.ops.fsck.checks_queue import is_abandoned, remove_abandoned, write_anew
@@ -15,6 +15,7 @@ from kingdom.ops.fsck.survey import Seen, Survey
 from kingdom.ops.snapshot import leftovers
 from kingdom.ops.trees import remove_tree
 from kingdom.store import disk
+from kingdom.store.leftovers import writer_is_gone
 from kingdom.store.paths import TEMPORARY_PREFIX
 from kingdom.topology import PENDING, STREAMS
 

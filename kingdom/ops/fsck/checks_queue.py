@@ -8,13 +8,13 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from kingdom.bus.files.intake import PATIENCE, reason_path
-from kingdom.bus.files.remains import writer_is_gone
 from kingdom.errors import InvalidFile, TryLater
 from kingdom.ops.fsck.finding import Finding, Fix, Workshop, by_fix
 from kingdom.ops.fsck.survey import Seen, Survey, age_of
 from kingdom.ops.listing import SUFFIX, Place, is_message, is_set_aside
 from kingdom.ops.rewriting import rewrite
 from kingdom.store import disk
+from kingdom.store.leftovers import writer_is_gone
 from kingdom.store.paths import REASON_SUFFIX, TEMPORARY_PREFIX
 from kingdom.topology import DEAD, INBOX, PENDING, STREAMS
 

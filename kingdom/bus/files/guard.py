@@ -1,0 +1,38 @@
+"""What stands around every verb of the bus: one at a time, and the disk's errors in our words."""
+
+from __future__ import annotations
+
+from threading import RLock
+from types import TracebackType
+
+from kingdom.errors import TryLater
+
+
+def refused(error: OSError) -> TryLater:
+    what = error.strerror or str(error)
+    where = f" ({error.filename})" if error.filename else ""
+    return TryLater(
+        f"The disk refused: {what}{where}.",
+        remedy="Nothing was changed; mend that and try again.",
+        code="disk_refused",
+    )
+
+
+class Guard:
+    """One verb at a time, whatever the thread; and the disk's own errors said in our words."""
+
+    def __init__(self) -> None:
+        self.lock = RLock()
+
+    def __enter__(self) -> None:
+        self.lock.acquire()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.lock.release()
+        if isinstance(error, OSError):
+            raise refused(error) from error

@@ -1,0 +1,97 @@
+"""The other processes on this bus, each with a slot of its own.
+
+What the dead left half done is finished; from the late a message is taken only while they commit
+nothing; and all stand still together for pruning and for a backup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+from kingdom.bus.files.journal import Journal
+from kingdom.bus.files.ledger import Ledger
+from kingdom.bus.files.places import Places
+from kingdom.bus.files.slot import Slot, others
+from kingdom.bus.lease import Holder
+from kingdom.bus.port import Recovered
+
+
+class Neighbours:
+    def __init__(self, places: Places, ledger: Ledger, *, sync: bool) -> None:
+        self._places = places
+        self._ledger = ledger
+        self._sync = sync
+
+    def recover(self) -> Recovered:
+        """Finish what dead processes left. The living are not disturbed."""
+        commits = restored = 0
+        dead: list[tuple[Slot, Journal]] = []
+        repair = self._ledger.repair
+        with ExitStack() as stack:
+            for slot in self._others(stack):
+                is_free = slot.life.try_acquire()
+                if is_free:
+                    stack.callback(slot.life.release)
+                elif not _is_being_adopted(slot):
+                    continue
+                journal = self._journal_of(slot, stack)
+                commits += repair.replay(journal)
+                if not journal.is_of_this_boot:
+                    restored += repair.restore(slot)
+                if is_free and (not journal.is_empty() or slot.kept()):
+                    dead.append((slot, journal))
+            if dead:
+                self._ledger.make_safe(dead)
+        return Recovered(commits, restored, repair.clear_temporaries())
+
+    @contextmanager
+    def late_holder(self, process: str) -> Iterator[bool]:
+        """Yields whether nothing of this living process's is being committed, and keeps it so."""
+        with ExitStack() as stack:
+            owned = [slot for slot in self._others(stack) if slot.owner() == process]
+            free = all(slot.commit.try_acquire() for slot in owned)
+            for slot in owned:
+                stack.callback(slot.commit.release)
+            yield free
+
+    @contextmanager
+    def quiet(self) -> Iterator[None]:
+        """Nobody commits meanwhile, and everything committed so far is shown, safe, and in no
+        journal: the moment for pruning and for a backup."""
+        self.recover()
+        ledger = self._ledger
+        with ExitStack() as stack:
+            journals: list[tuple[Slot, Journal]] = []
+            # In the order of their numbers, own included, so that two of us never wait in a ring.
+            for slot in sorted([ledger.slot, *self._others(stack)], key=lambda one: one.number):
+                if slot is ledger.slot:
+                    stack.enter_context(slot.commit)
+                    ledger.finish()
+                    journals.append((slot, ledger.journal))
+                else:
+                    journal = self._journal_of(slot, stack)
+                    ledger.repair.replay(journal)
+                    journals.append((slot, journal))
+            ledger.make_safe(journals)
+            yield
+
+    def _others(self, stack: ExitStack) -> list[Slot]:
+        found = others(self._places, self._ledger.slot)
+        for slot in found:
+            stack.callback(slot.close)
+        return found
+
+    def _journal_of(self, slot: Slot, stack: ExitStack) -> Journal:
+        """Another's journal, with its commit lock held until the stack unwinds."""
+        slot.commit.acquire()
+        stack.callback(slot.commit.release)
+        journal = slot.open_journal(sync=self._sync)
+        stack.callback(journal.close)
+        return journal
+
+
+def _is_being_adopted(slot: Slot) -> bool:
+    """Someone living has just taken a dead process's slot, and may not have replayed it yet."""
+    owner = Holder.parse(f"@{slot.owner()}")
+    return owner is not None and owner.is_gone()

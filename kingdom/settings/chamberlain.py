@@ -1,0 +1,84 @@
+"""`config/chamberlain.yaml`: health, cleaning, budget."""
+
+from __future__ import annotations
+
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from kingdom.settings.section import Days, Percent, Positive, Seconds, Section, polling_interval
+
+
+class ChamberlainPolling(Section):
+    interval_seconds: Seconds = polling_interval("chamberlain")
+
+
+class Heartbeat(Section):
+    threshold_seconds: Seconds = Field(
+        default=120.0, description="A role that has shown no life for so long counts as hung."
+    )
+
+
+class Thresholds(Section):
+    """Percent of CPU or memory in use above which health changes."""
+
+    yellow: Percent = Field(default=60.0, description="Only urgent work is admitted above.")
+    orange: Percent = Field(default=80.0, description="No work is admitted above.")
+    red: Percent = Field(default=90.0, description="As orange, and people are alerted.")
+    stale_seconds: Seconds = Field(
+        default=120.0, description="Measurements older than this count as orange."
+    )
+
+    @model_validator(mode="after")
+    def _ascends(self) -> Self:
+        if not self.yellow < self.orange < self.red:
+            raise PydanticCustomError("order", "yellow, orange and red must ascend")
+        return self
+
+
+class Retention(Section):
+    """How long things are kept. Cleaning is daily at 03:00."""
+
+    log_max_mb: Positive = Field(default=100, description="Size at which a log is rotated.")
+    logs_days: Days = Field(default=7, description="Rotated logs and events-*.log.")
+    results_days: Days = Field(default=7, description="state/results/.")
+    queue_days: Days = Field(default=7, description="completed/ and sent/ of all queues.")
+    prompts_days: Days = Field(default=3, description="state/prompts/.")
+    session_logs_days: Days = Field(default=7, description="logs/sessions/.")
+    seen_days: Days = Field(default=30, description="state/sentinel/seen/.")
+    dead_days: Days = Field(default=30, description="dead/ of all queues; reported before.")
+
+
+class TokenLimits(Section):
+    """What soldiers may cost."""
+
+    daily_budget_usd: Annotated[float, Field(gt=0)] | None = Field(
+        default=None, description="Absent: no limit.", examples=[50.0]
+    )
+    warning_pct: Percent = Field(
+        default=70.0, description="Of the budget; above, only urgent work is admitted."
+    )
+    critical_pct: Percent = Field(default=90.0, description="Above, no work is admitted.")
+
+    @model_validator(mode="after")
+    def _ascends(self) -> Self:
+        if not self.warning_pct < self.critical_pct:
+            raise PydanticCustomError("order", "warning_pct must be below critical_pct")
+        return self
+
+
+class ChamberlainSettings(Section):
+    """The chamberlain: health, cleaning, budget."""
+
+    polling: ChamberlainPolling = Field(default_factory=ChamberlainPolling)
+    heartbeat: Heartbeat = Field(default_factory=Heartbeat)
+    thresholds: Thresholds = Field(
+        default_factory=Thresholds, description="Percent of CPU or memory at which health changes."
+    )
+    retention: Retention = Field(
+        default_factory=Retention, description="How long things are kept; cleaned daily at 03:00."
+    )
+    token_limits: TokenLimits = Field(
+        default_factory=TokenLimits, description="What soldiers may cost per day."
+    )

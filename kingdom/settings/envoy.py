@@ -1,0 +1,49 @@
+"""`config/envoy.yaml`: how the kingdom speaks with people."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from kingdom.settings.section import Seconds, Section, Variable, polling_interval
+
+
+class EnvoyPolling(Section):
+    interval_seconds: Seconds = polling_interval("envoy")
+
+
+class Slack(Section):
+    """The Slack app that speaks for the kingdom."""
+
+    api_url: str = "https://slack.com/api/"
+    bot_token_env: Variable = Field(
+        default="SLACK_BOT_TOKEN", description="Variable that holds the bot token (xoxb-...)."
+    )
+    app_token_env: Variable = Field(
+        default="SLACK_APP_TOKEN",
+        description="Variable that holds the app token (xapp-...); without it, replies are polled.",
+    )
+    default_channel: str = Field(
+        default="", description="Where messages without a channel go.", examples=["#kingdom"]
+    )
+    allowed_users: list[str] = Field(
+        default_factory=list,
+        description="Who may give work and answers, besides the owner.",
+        examples=[["U024BE7LH"]],
+    )
+    owner: str = Field(
+        default="", description="The person this kingdom works for.", examples=["U012AB3CD"]
+    )
+
+
+class EnvoySettings(Section):
+    """The envoy: how the kingdom speaks with people."""
+
+    transport: Literal["console", "slack"] = Field(
+        default="console",
+        description="console: to logs/console.log and the terminal, answers with kingdom answer. "
+        "slack: threads in Slack.",
+    )
+    polling: EnvoyPolling = Field(default_factory=EnvoyPolling)
+    slack: Slack = Field(default_factory=Slack, description="Used when transport is slack.")

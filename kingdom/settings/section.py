@@ -1,0 +1,53 @@
+"""What every settings model is made of: the base class and the kinds of value."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic_core import PydanticCustomError
+
+from kingdom.topology import ROLES
+
+
+def _null_means_unset(schema: dict[str, Any]) -> None:
+    """An empty section (`delivery:` with only comments below) is fine, for editors too."""
+    schema["type"] = ["object", "null"]
+
+
+class Section(BaseModel):
+    """A part of a configuration file: frozen, and a key it does not know is an error."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        strict=True,
+        allow_inf_nan=False,
+        json_schema_extra=_null_means_unset,
+        defer_build=True,  # most commands need one file's model, none needs all parts at import
+    )
+
+
+def _variable_name(name: str) -> str:
+    # People paste the token itself here; neither accept it nor repeat it.
+    if not name.isascii() or not name.replace("_", "A").isalnum() or name != name.upper():
+        raise PydanticCustomError(
+            "variable", "must be the name of an environment variable, such as GH_TOKEN"
+        )
+    return name
+
+
+# Upper bounds keep a slip of the keyboard out of date arithmetic.
+Seconds = Annotated[float, Field(gt=0, le=31_536_000)]
+Days = Annotated[int, Field(ge=1, le=36_500)]
+Positive = Annotated[int, Field(ge=1)]
+Percent = Annotated[float, Field(ge=0, le=100)]
+Variable = Annotated[str, StringConstraints(min_length=1), AfterValidator(_variable_name)]
+
+
+def polling_interval(role: str) -> Any:
+    """The field of a role that looks for itself, too, should no notification come."""
+    return Field(
+        default=float(ROLES[role].poll_seconds),
+        description="Longest wait before looking again; arrivals are noticed at once.",
+    )

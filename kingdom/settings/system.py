@@ -1,0 +1,180 @@
+"""`config/system.yaml`: the kingdom as a whole."""
+
+from __future__ import annotations
+
+import zoneinfo
+from datetime import UTC, tzinfo
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
+
+from kingdom.settings.section import Positive, Seconds, Section, Variable
+
+BUS_VARIABLE = "KINGDOM_BUS"
+
+
+def find_zone(name: str) -> tzinfo:
+    """UTC needs no time zone database, so that a bare machine can run."""
+    return UTC if name == "UTC" else zoneinfo.ZoneInfo(name)
+
+
+def _known_zone(name: str) -> str:
+    try:
+        find_zone(name)
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+        raise PydanticCustomError(
+            "timezone",
+            "{name} is not a time zone this machine knows, such as UTC or Asia/Seoul",
+            {"name": repr(name)},
+        ) from None
+    return name
+
+
+def _bus_address(address: str) -> str:
+    # The refusal does not repeat the address: it may hold a password.
+    if address != "files" and not address.startswith(("postgresql://", "postgres://")):
+        raise PydanticCustomError("bus", "must be files or begin with postgresql://")
+    return address
+
+
+class Backoff(Section):
+    """How long to wait before trying again: base, times multiplier each time, up to max."""
+
+    base_seconds: Seconds = 1.0
+    max_seconds: Seconds = 300.0
+    multiplier: Annotated[float, Field(ge=1)] = 2.0
+    jitter: Annotated[float, Field(ge=0, lt=1, description="Share by which waits vary.")] = 0.2
+
+
+class StreamDelivery(Section):
+    """Limits of one stream."""
+
+    max_attempts: Positive = Field(
+        default=5, description="Failed attempts before a message goes to dead/."
+    )
+    max_crashes: Positive = Field(
+        default=20,
+        description="How often its handler may die before a message counts as poison.",
+    )
+    lease_seconds: Seconds = Field(
+        default=60.0, description="How long a claim holds without being renewed."
+    )
+    backoff: Backoff = Field(
+        default_factory=Backoff, description="The wait after a failed attempt."
+    )
+
+
+class Delivery(Section):
+    """Limits per stream."""
+
+    events: StreamDelivery = Field(default_factory=StreamDelivery)
+    tasks: StreamDelivery = Field(default_factory=StreamDelivery)
+    messages: StreamDelivery = Field(default_factory=StreamDelivery)
+    results: StreamDelivery = Field(default_factory=StreamDelivery)
+
+    def of(self, stream: str) -> StreamDelivery:
+        found: StreamDelivery = getattr(self, stream)
+        return found
+
+
+class Claude(Section):
+    """Claude Code."""
+
+    command: str = Field(default="claude", min_length=1, description="Program to start.")
+    model: str | None = Field(default=None, description="Absent: Claude Code chooses.")
+    home: Literal["user", "general"] = Field(
+        default="user",
+        description="Whose login and sessions soldiers use: the user's own, or one directory per "
+        "general below state/engines/claude/.",
+    )
+    env: list[Variable] = Field(
+        default_factory=lambda: [
+            "ANTHROPIC_API_KEY",
+            "ANTHROPIC_AUTH_TOKEN",
+            "ANTHROPIC_BASE_URL",
+            "CLAUDE_CODE_OAUTH_TOKEN",
+        ],
+        description="Variables the program itself needs, such as its login; soldiers see them.",
+    )
+    max_retries: Annotated[int, Field(ge=0, le=100)] = Field(
+        default=4, description="How often the program itself asks the API again."
+    )
+    stall_seconds: Seconds = Field(
+        default=180.0,
+        description="When an answer that stopped in the middle is asked for again.",
+    )
+    setting_sources: list[Literal["user", "project", "local"]] = Field(
+        default_factory=list,
+        description="Whose settings soldiers read; project lets a repository run commands.",
+    )
+
+
+class Codex(Section):
+    """Codex."""
+
+    command: str = Field(default="codex", min_length=1, description="Program to start.")
+    model: str | None = Field(default=None, description="Absent: Codex chooses.")
+
+
+class Command(Section):
+    """Any program that reads a prompt and writes a result."""
+
+    argv: list[str] = Field(
+        default_factory=list,
+        description="Program and arguments; the prompt comes on its standard input.",
+        examples=[["./my-agent", "--fast"]],
+    )
+
+
+class Runtime(Section):
+    """How soldiers are run."""
+
+    engine: Literal["claude", "codex", "command", "rehearsal"] = Field(
+        default="claude",
+        description="Who does the work: claude, codex, command, or rehearsal (a scripted soldier "
+        "that only shows how things go).",
+    )
+    claude: Claude = Field(default_factory=Claude)
+    codex: Codex = Field(default_factory=Codex)
+    command: Command = Field(default_factory=Command)
+
+
+class Memory(Section):
+    """What soldiers learn and the next ones are told."""
+
+    from_untrusted: bool = Field(
+        default=True,
+        description="Whether lessons from work that outsiders asked for are told, marked as such.",
+    )
+
+
+class SystemSettings(Section):
+    """The kingdom as a whole."""
+
+    timezone: Annotated[str, AfterValidator(_known_zone)] = Field(
+        default="UTC", description="The zone of ids, schedules, budgets and reports."
+    )
+    language: Literal["en", "ko"] = Field(
+        default="en", description="Of every sentence people read outside the logs: en or ko."
+    )
+    durability: Literal["full", "fast"] = Field(
+        default="full",
+        description="full: what was published survives a power loss. fast: skips syncs, survives "
+        "kill -9 only.",
+    )
+    bus: Annotated[str, AfterValidator(_bus_address)] = Field(
+        default="files",
+        description=f"files, or postgresql://... ({BUS_VARIABLE} in the environment wins).",
+    )
+    delivery: Delivery = Field(
+        default_factory=Delivery, description="When to try a message again, and when to give up."
+    )
+    runtime: Runtime = Field(default_factory=Runtime, description="How soldiers are run.")
+    memory: Memory = Field(
+        default_factory=Memory, description="What soldiers learn and the next ones are told."
+    )
+
+    @property
+    def zone(self) -> tzinfo:
+        return find_zone(self.timezone)
