@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import tempfile
@@ -11,14 +12,33 @@ from typing import Any
 
 import pytest
 from hypothesis import settings
+from pydantic import BaseModel
 
 from kingdom.bus.files.bus import FileBus
+from kingdom.models.message import MESSAGE
+from kingdom.models.result import RESULT
 from kingdom.store.paths import BaseDir
 from tests.support.kingdom import MovableClock
 
 # What is random is seeded: a red run is red again on the next machine.
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile("repeatable")
+
+
+def pytest_collection_finish() -> None:
+    """Tests fork by the hundred: what each child would make for itself is there before."""
+    _complete(BaseModel)
+    for union in (MESSAGE, RESULT):
+        union.rebuild()
+    gc.collect()
+    gc.freeze()
+
+
+def _complete(model: type[BaseModel]) -> None:
+    for part in model.__subclasses__():
+        if part.__module__.startswith("kingdom."):
+            part.model_rebuild()
+        _complete(part)
 
 
 @pytest.fixture

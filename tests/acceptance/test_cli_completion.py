@@ -31,7 +31,7 @@ _kingdom kingdom
 FISH = "kingdom completion fish | source; complete -C $argv[1]"
 # Zsh completes only where someone types: a shell inside a pseudo-terminal, as its own tests do it.
 ZSH = r"""
-autoload -U compinit && compinit -u -D
+autoload -U compinit && compinit -C -d "$ZSH_DUMP"
 source <(kingdom completion zsh)
 compadd() { local -a given; given=("${@[$#]}"); print -l -- "${(@P)given}" >&3 }
 words=("${(@z)1}"); [[ $1 == *' ' ]] && words+=("")
@@ -50,8 +50,20 @@ def filled(base: BaseDir, bus: FileBus) -> BaseDir:
     return base
 
 
+@pytest.fixture(scope="module")
+def zsh_dump(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What zsh knows of completing, found out once, as it does for a person."""
+    path = str(tmp_path_factory.mktemp("zsh") / "dump")
+    if shutil.which("zsh"):
+        found = ["zsh", "-f", "-c", f"autoload -U compinit && compinit -u -d {path}"]
+        subprocess.run(found, check=True, env=environment())
+    return path
+
+
 @pytest.fixture(params=["bash", "zsh", "fish"])
-def complete(request: pytest.FixtureRequest, filled: BaseDir, tmp_path: Path) -> Complete:
+def complete(
+    request: pytest.FixtureRequest, filled: BaseDir, tmp_path: Path, zsh_dump: str
+) -> Complete:
     shell: str = request.param
     if not shutil.which(shell):
         pytest.skip(f"{shell} is not installed")
@@ -67,7 +79,7 @@ def complete(request: pytest.FixtureRequest, filled: BaseDir, tmp_path: Path) ->
         last = [] if shell == "fish" else [shell]
         done = subprocess.run(
             [shell, *flags, "-c", script, *last, line], capture_output=True, text=True, check=True,
-            cwd=filled.root, env=environment(PATH=path, HOME=str(tmp_path)),
+            cwd=filled.root, env=environment(PATH=path, HOME=str(tmp_path), ZSH_DUMP=zsh_dump),
         )  # fmt: skip
         return sorted(answer.partition("\t")[0] for answer in done.stdout.splitlines())
 

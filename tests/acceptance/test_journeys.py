@@ -22,11 +22,13 @@ from kingdom.ops.stopping import end_soldiers
 from kingdom.store.paths import BaseDir
 from tests.support.cli import environment, kingdom
 from tests.support.kingdom import files, load
-from tests.support.puppets import ended_afterwards, eventually
+from tests.support.puppets import ended_afterwards, until_up
+from tests.support.waiting import eventually
 
 RETRY = "retry: {max_attempts: 2, backoff_seconds: 0.05}\n"
 GENERALS = {
-    "gen-trial": f"subscribes: [trial.*]\ntimeout_seconds: 1\n{RETRY}",
+    "gen-trial": f"subscribes: [trial.*]\ntimeout_seconds: 60\n{RETRY}",
+    "gen-hasty": f"subscribes: [hasty.work]\ntimeout_seconds: 1\n{RETRY}",
     "gen-patient": f"subscribes: [patient.work]\ntimeout_seconds: 120\n{RETRY}",
     "gen-strict": f"subscribes: [strict.work]\nverify: ['false']\n{RETRY}",
     "gen-picky": "subscribes: [picky.work]\nsupported_engines: [claude]\n",
@@ -48,6 +50,7 @@ PARTS = {
     "late": ("killed", "timed_out", "failed", 2),
     "hang": ("killed", "timed_out", "failed", 2),
 }
+FOR_EVER = ("late", "hang")  # until their time is up
 OTHERS = {
     "strict": ("strict.work", {}, ("failed", "verification_failed", "failed", 2)),
     "picky": ("picky.work", {}, ("failed", "engine_unsupported", "failed", 1)),
@@ -68,7 +71,8 @@ def realm() -> Iterator[BaseDir]:
         with ended_afterwards(base):
             assert kingdom("start", base=base).code == 0
             for part in PARTS:
-                send(base, part, "trial.work", {"rehearsal": {"do": part}})
+                kind = "hasty.work" if part in FOR_EVER else "trial.work"
+                send(base, part, kind, {"rehearsal": {"do": part}})
             for name, (kind, payload, _) in OTHERS.items():
                 send(base, name, kind, payload)
             yield base
@@ -103,7 +107,7 @@ def send(base: BaseDir, name: str, kind: str, payload: dict[str, Any]) -> str:
 
 def done(base: BaseDir, event: str) -> dict[str, Any]:
     """The event once it has ended."""
-    eventually(lambda: event in files(base).get("events/completed", []))
+    eventually(lambda: event in files(base).get("events/completed", []), f"{event} has ended")
     return load(base, "events/completed", event)
 
 
@@ -120,7 +124,7 @@ def messages(base: BaseDir, task: str) -> list[dict[str, Any]]:
 
 
 def told(base: BaseDir, task: str, count: int) -> list[dict[str, Any]]:
-    eventually(lambda: len(messages(base, task)) >= count)
+    eventually(lambda: len(messages(base, task)) >= count, f"{count} messages about {task}")
     return messages(base, task)
 
 
@@ -156,7 +160,7 @@ def test_an_answer_resumes_the_task_in_its_thread_and_only_once(realm: BaseDir) 
     event = send(realm, "resumed", "trial.work", {"rehearsal": {"do": "ask"}})
     task = done(realm, event)["task_id"]
     told(realm, task, 2)
-    eventually(lambda: task in kingdom("ask", base=realm).out)
+    eventually(lambda: task in kingdom("ask", base=realm).out, "it is asked")
     assert kingdom("answer", task, "perhaps", base=realm).code != 0
     assert kingdom("answer", task, "yes", base=realm).code == 0
     answers = [one for one in _events(realm) if one["type"] == "slack.human_response"]
@@ -192,7 +196,7 @@ def test_a_cancelled_task_ends_as_killed(realm: BaseDir) -> None:
 
 def at_work(base: BaseDir, name: str) -> tuple[str, str]:
     event = send(base, name, "patient.work", {"rehearsal": {"do": "hang"}})
-    eventually(lambda: any(one["event"] == event for one in _at_work(base)))
+    eventually(lambda: any(one["event"] == event for one in _at_work(base)), "its soldier")
     return event, next(one["task_id"] for one in _at_work(base) if one["event"] == event)
 
 
@@ -211,7 +215,7 @@ def test_a_general_that_is_killed_adopts_its_soldier(realm: BaseDir) -> None:
     event, task = at_work(realm, "adopted")
     pid = int(Path(realm.path("state", "gen-patient", "pid")).read_text())
     os.kill(pid, signal.SIGKILL)
-    eventually(lambda: "adopted" in _lines(realm, task))
+    eventually(lambda: "adopted" in _lines(realm, task), "it is adopted")
     kingdom("cancel", task, base=realm)
     done(realm, event)
     assert internal(realm, task).count("soldier.spawned") == 1
@@ -234,6 +238,7 @@ def test_a_soldier_whose_processes_are_killed_is_lost_and_tried_again(realm: Bas
                 event in files(realm).get("events/completed", [])
                 or any(one["task_id"] == task and one["id"] != soldier for one in _at_work(realm))
             ),
+            "another soldier, or the end",
         )
     assert done(realm, event)["status"] == "failed"
     assert result_of(realm, task)["error_code"] == "soldier_lost"
@@ -245,15 +250,15 @@ def test_a_general_added_while_all_runs_is_started_and_a_broken_one_changes_noth
     package = Path(realm.path("config", "generals", "gen-trial", "manifest.yaml"))
     before = package.read_text()
     package.write_text(before + "surprise: yes\n")
-    eventually(lambda: "surprise" in kingdom("status", base=realm).out)
+    eventually(lambda: "surprise" in kingdom("status", base=realm).out, "the mistake is told")
     assert done(realm, send(realm, "meanwhile", "trial.work", {}))["status"] == "completed"
     package.write_text(before)
     add_general(realm, "gen-new", "subscribes: [new.work]\nschedules:\n"
         "  - {name: often, cron: '* * * * *', task_type: new.chore}\n")  # fmt: skip
     event = send(realm, "new", "new.work", {})
-    eventually(lambda: Path(realm.path("state", "gen-new", "heartbeat")).exists())
-    # Sent before the general was known, it may have been discarded; sent now, it is done.
+    until_up(realm, "gen-new")
+    sent = Path(realm.path("state", "king", "schedule-sent.json"))
+    eventually(lambda: sent.exists() and "often" in sent.read_text(), "the king knows it, too")
+    # Sent before the king knew it, an event may have been discarded; sent now, it is done.
     done(realm, event)
     assert result_of(realm, done(realm, send(realm, "newer", "new.work", {}))["task_id"])
-    sent = Path(realm.path("state", "king", "schedule-sent.json"))
-    eventually(lambda: sent.exists() and "often" in sent.read_text())

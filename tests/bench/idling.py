@@ -13,9 +13,10 @@ from kingdom.store.paths import BaseDir
 from tests.bench.figures import Figure, at_most
 from tests.bench.place import own_place
 from tests.bench.report import Rate
+from tests.support.waiting import eventually, let_pass
 
 _MEMORY = 200.0  # MB that is not shared, over all of them
-_SETTLING = 3.0  # seconds after the start until it counts as idle
+_REST = 1.0  # seconds without any work, after which it counts as idle
 
 
 def idling(directory: str, seconds: float) -> tuple[list[Figure], list[Rate]]:
@@ -24,10 +25,10 @@ def idling(directory: str, seconds: float) -> tuple[list[Figure], list[Rate]]:
     Path(base.path("config", "local", "system.yaml")).write_text("runtime: {engine: rehearsal}\n")
     _kingdom(base, "start")
     try:
-        time.sleep(_SETTLING)
         pids = _pids(base)
+        eventually(lambda: _rests(pids), "nothing is left to do after the start")
         before, began = _cpu_seconds(pids), time.monotonic()
-        time.sleep(seconds)
+        let_pass(seconds)
         share = (_cpu_seconds(pids) - before) / (time.monotonic() - began)
         megabytes = sum(map(_private_megabytes, pids))
     finally:
@@ -48,6 +49,12 @@ def _kingdom(base: BaseDir, *words: str) -> None:
 
 def _pids(base: BaseDir) -> list[int]:
     return [int(path.read_text()) for path in Path(base.state).glob("*/pid")]
+
+
+def _rests(pids: list[int]) -> bool:
+    before = _cpu_seconds(pids)
+    let_pass(_REST)
+    return _cpu_seconds(pids) == before
 
 
 def _cpu_seconds(pids: list[int]) -> float:

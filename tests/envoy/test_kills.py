@@ -6,16 +6,13 @@ import os
 import random
 import shutil
 import signal
-import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from kingdom.envoy.daemon import make
 from kingdom.envoy.transports.console import console_log, shows
 from kingdom.runtime.processes import Seat
-from kingdom.runtime.role import run
 from kingdom.store.paths import BaseDir
 from tests.support.calls import CHANGE_NOTHING, Killer, in_child, observed
 from tests.support.cli import claim_and_die
@@ -31,6 +28,8 @@ from tests.support.envoy import (
     start,
 )
 from tests.support.kingdom import MovableClock, counts, message
+from tests.support.processes import forked_role
+from tests.support.waiting import eventually
 
 OTHER = "task-20260207-002"
 
@@ -75,7 +74,7 @@ def test_killed_after_every_call_that_changes_the_disk(
         base = BaseDir(scratch / str(point))
         fill(base)
         killed = is_killed_at(base, point)
-        assert in_child(lambda base=base: one_life(base)) == 0  # type: ignore[misc]
+        one_life(base)
         judge(base)
         shutil.rmtree(base.root)
     assert point > 50
@@ -170,15 +169,15 @@ def test_killed_again_and_again_under_load(base: BaseDir) -> None:
     for batch in range(10):
         numbers = range(batch * 30, batch * 30 + 30)
         publish(base, *(message(n, task_id=f"task-20260207-{n % 30:03d}") for n in numbers))
-        child = begin(base)
+        child = forked_role(base, "envoy", make, {})
         enough = batch * 30 + chance.randrange(30)
-        wait_until(lambda enough=enough: len(shown(base)) >= enough)  # type: ignore[misc]
+        eventually(lambda enough=enough: len(shown(base)) >= enough, f"{enough} are shown")
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
-    child = begin(base)
+    child = forked_role(base, "envoy", make, {})
     seat = Seat(base, "envoy")
-    wait_until(lambda: counts(base) == {"messages/sent": 300})
-    wait_until(lambda: seat.holder() == child and seat.last_beat() is not None)
+    eventually(lambda: counts(base) == {"messages/sent": 300}, "all are sent")
+    eventually(lambda: seat.holder() == child and seat.last_beat() is not None, "it is up")
     os.kill(child, signal.SIGTERM)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     ids = shown(base)
@@ -186,23 +185,3 @@ def test_killed_again_and_again_under_load(base: BaseDir) -> None:
     for thread in range(30):
         numbers_shown = [int(id_[-3:]) for id_ in ids if int(id_[-3:]) % 30 == thread]
         assert numbers_shown == sorted(numbers_shown), thread
-
-
-def begin(base: BaseDir) -> int:
-    child = os.fork()
-    if child == 0:
-        code = 70
-        try:
-            null = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(null, 2)
-            code = run(base, "envoy", make, {})
-        finally:
-            os._exit(code)
-    return child
-
-
-def wait_until(holds: Any, seconds: float = 60.0) -> None:
-    end = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < end, "it never came true"
-        time.sleep(0.005)

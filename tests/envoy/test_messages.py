@@ -5,19 +5,21 @@ from __future__ import annotations
 import os
 import pty
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kingdom.errors import ConfigurationError
+from kingdom.envoy.transport import Thread
+from kingdom.errors import ConfigurationError, NeverWorks, TryLater
 from kingdom.models.message import Notification, Report
 from kingdom.store.paths import BaseDir
 from tests.support.calls import in_child
 from tests.support.envoy import (
     TASK,
     Life,
+    Willing,
     awaiting,
     console,
     internal,
@@ -30,22 +32,6 @@ from tests.support.envoy import (
 from tests.support.kingdom import START, MovableClock, counts, load, message
 
 OTHER = "task-20260207-002"
-
-
-@pytest.fixture
-def live(base: BaseDir, clock: MovableClock) -> Iterator[Callable[..., Life]]:
-    """One life of the envoy after the other; the one before has ended."""
-    lives: list[Life] = []
-
-    def begin(**options: Any) -> Life:
-        for life in lives:
-            life.end()
-        lives[:] = [Life(base, clock, **options)]
-        return lives[0]
-
-    yield begin
-    for life in lives:
-        life.end()
 
 
 def update(number: int, **fields: Any) -> Any:
@@ -114,7 +100,7 @@ def test_a_thread_keeps_its_order_whatever_its_messages_urgency(
 def test_a_message_that_is_tried_again_keeps_its_successors_waiting_and_nobody_else(
     base: BaseDir, live: Callable[..., Life], clock: MovableClock
 ) -> None:
-    life = live(transport=lambda setting: Stubborn(setting, "msg-20260207-001", times=2))
+    life = live(transport=lambda setting: Stubborn("msg-20260207-001", times=2))
     publish(base, start(1), update(2), update(3), message(4, task_id=OTHER))
     life.go()
     assert life.envoy._transport.shown == ["msg-20260207-004"]
@@ -128,7 +114,7 @@ def test_a_message_that_is_tried_again_keeps_its_successors_waiting_and_nobody_e
 def test_order_is_kept_across_a_restart_between_two_attempts(
     base: BaseDir, live: Callable[..., Life], clock: MovableClock
 ) -> None:
-    first = live(transport=lambda setting: Stubborn(setting, "msg-20260207-001", times=9))
+    first = live(transport=lambda setting: Stubborn("msg-20260207-001", times=9))
     publish(base, start(1), update(2))
     first.go()
     second = live()
@@ -139,35 +125,20 @@ def test_order_is_kept_across_a_restart_between_two_attempts(
     assert shown(base) == ["msg-20260207-001", "msg-20260207-002"]
 
 
-class Stubborn:
-    """A transport of our own that refuses one message so many times, or for ever."""
+class Stubborn(Willing):
+    """Refuses one message so many times, or for ever."""
 
     at_once = 8
 
-    def __init__(self, setting: Any, id_: str, times: int, error: type[Exception] | None = None):
-        from kingdom.errors import TryLater
+    def __init__(self, id_: str, times: int, error: type[Exception] = TryLater) -> None:
+        super().__init__()
+        self.id, self.left, self.error = id_, times, error
 
-        self.id, self.left, self.error = id_, times, error or TryLater
-        self.shown: list[str] = []
-
-    def send(self, message: Any, thread: Any, *, perhaps_sent: bool = False) -> Any:
-        from kingdom.envoy.transport import Thread
-
+    def send(self, message: Any, thread: Any, *, perhaps_sent: bool = False) -> Thread:
         if message.id == self.id and self.left:
             self.left -= 1
             raise self.error("It would not.")
-        self.shown.append(message.id)
-        return thread or Thread("c", message.id)
-
-    def settle(self) -> None: ...
-
-    def poll(self) -> list[Any]:
-        return []
-
-    def descriptors(self) -> list[int]:
-        return []
-
-    def close(self) -> None: ...
+        return super().send(message, thread, perhaps_sent=perhaps_sent)
 
 
 # Failure
@@ -203,12 +174,8 @@ def test_an_unwritable_log_means_another_time_and_after_some_attempts_never(
 def test_a_question_that_could_not_be_shown_is_open_all_the_same(
     base: BaseDir, live: Callable[..., Life]
 ) -> None:
-    from kingdom.errors import NeverWorks
-
     publish(base, question(1))
-    life = live(
-        transport=lambda setting: Stubborn(setting, "msg-20260207-001", 1, error=NeverWorks)
-    )
+    life = live(transport=lambda setting: Stubborn("msg-20260207-001", 1, error=NeverWorks))
     life.go()
     assert counts(base) == {"messages/dead": 1}
     assert awaiting(base)[TASK]["question"] == "Which branch?"
@@ -217,8 +184,6 @@ def test_a_question_that_could_not_be_shown_is_open_all_the_same(
 def test_state_that_cannot_be_written_holds_back_the_record_and_shows_nothing_twice(
     base: BaseDir, live: Callable[..., Life]
 ) -> None:
-    from kingdom.errors import TryLater
-
     life = live()
     publish(base, start(1))
     in_the_way = Path(base.path(f"state/envoy/.tmp-{os.getpid()}-thread-mappings.json"))
@@ -235,8 +200,6 @@ def test_state_that_cannot_be_written_holds_back_the_record_and_shows_nothing_tw
 def test_a_lease_that_ran_out_meanwhile_shows_nothing_twice(
     base: BaseDir, live: Callable[..., Life], clock: MovableClock
 ) -> None:
-    from kingdom.errors import TryLater
-
     life = live()
     publish(base, start(1), message(2, task_id=OTHER))
     in_the_way = Path(base.path(f"state/envoy/.tmp-{os.getpid()}-thread-mappings.json"))

@@ -12,26 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.barracks import PATIENCE, Barracks, environment, state_of, until
+from tests.support.barracks import Barracks
+from tests.support.processes import is_alive, state_of
+from tests.support.soldiers import ALONE, REPORT, WAIT_FOR_GO, check_run_alone, go, ran
+from tests.support.waiting import eventually
 
-REPORT = (
-    'echo "{\\"task_id\\": \\"$KINGDOM_TASK_ID\\", \\"status\\": \\"success\\", '
-    '\\"summary\\": \\"done\\"}" > $KINGDOM_RESULT_PATH.part\n'
-    "mv $KINGDOM_RESULT_PATH.part $KINGDOM_RESULT_PATH"
-)
-# Says whether another one is at the same task, and notes that it ran.
-ALONE = """
-if [ -e pid ] && grep -q "^State:[[:space:]]*[^ZX[:space:]]" /proc/$(cat pid)/status 2>/dev/null
-then echo $(cat pid) $KINGDOM_SOLDIER_ID $(cat /proc/$(cat pid)/status) > twice; fi
-echo $$ > pid
-echo $KINGDOM_SOLDIER_ID >> ran
-"""
-WAIT_FOR_GO = f"{ALONE}while [ ! -e ../../../go ]; do sleep 0.02; done\n{REPORT}"
-
-
-def ran(barracks: Barracks, id_: str) -> list[str]:
-    path = barracks.workspace(id_).joinpath("ran")
-    return path.read_text("ascii").split() if path.exists() else []
+ALONE_UNTIL_GO = ALONE + WAIT_FOR_GO
 
 
 def has_crashed(barracks: Barracks, id_: str, times: int) -> bool:
@@ -39,23 +25,15 @@ def has_crashed(barracks: Barracks, id_: str, times: int) -> bool:
     return bool(barracks.task(id_)[1]["delivery"].get("crash_count", 0) == times)
 
 
-def go(barracks: Barracks) -> None:
-    Path(barracks.base.root, "go").touch()
-
-
-def check_run_alone(barracks: Barracks, *ids: str) -> None:
-    assert [id_ for id_ in ids if barracks.workspace(id_).joinpath("twice").exists()] == []
-
-
 @pytest.fixture
 def left_alone(barracks: Barracks) -> tuple[Barracks, str]:
     """A soldier at work, whose general was killed."""
-    barracks.command(WAIT_FOR_GO)
+    barracks.command(ALONE_UNTIL_GO)
     barracks.package(retry={"max_attempts": 2, "backoff_seconds": 0.05})
     (id_,) = barracks.publish()
     pid = barracks.spawn()
-    until(lambda: ran(barracks, id_), "a soldier")
-    until(lambda: barracks.states() == ["running"], "registered")
+    eventually(lambda: ran(barracks, id_), "a soldier")
+    eventually(lambda: barracks.states() == ["running"], "registered")
     barracks.kill(pid)
     return barracks, id_
 
@@ -68,9 +46,7 @@ def test_a_living_soldier_is_adopted(left_alone: tuple[Barracks, str]) -> None:
         life.until(lambda: barracks.states() == ["running"], "it is registered")
         assert barracks.task(id_)[0] == "in_progress"
         go(barracks)
-        life.until(lambda: barracks.result(id_), "a result")
-    result = barracks.result(id_)
-    assert result is not None
+        result = life.result_of(id_)
     assert (result["metrics"]["soldier_id"], result["metrics"]["attempts"]) == (soldier, 1)
     assert ran(barracks, id_) == [soldier]
     assert "adopted" in Path(barracks.base.tasks_log).read_text("utf-8")
@@ -82,7 +58,7 @@ def test_a_soldier_that_ended_meanwhile_is_harvested(left_alone: tuple[Barracks,
     barracks, id_ = left_alone
     soldier = barracks.soldier(id_)
     go(barracks)
-    until(lambda: Path(barracks.base.soldiers, f"{soldier}.exit").exists(), "it ended")
+    eventually(lambda: Path(barracks.base.soldiers, f"{soldier}.exit").exists(), "it ended")
     with barracks.general() as life:
         life.until(lambda: barracks.result(id_), "a result")
     assert ran(barracks, id_) == [soldier]
@@ -97,12 +73,10 @@ def test_a_lost_soldier_is_tried_again(left_alone: tuple[Barracks, str], by: str
         barracks.tmux().end_server()
     else:
         os.kill(wrapper, signal.SIGKILL)
-    until(lambda: state_of(wrapper) == "", "its wrapper is gone")
+    eventually(lambda: not is_alive(wrapper), "its wrapper is gone")
     go(barracks)
     with barracks.general() as life:
-        life.until(lambda: barracks.result(id_), "a result")
-    result = barracks.result(id_)
-    assert result is not None
+        result = life.result_of(id_)
     assert (result["status"], result["metrics"]["attempts"]) == ("success", 2)
     assert ran(barracks, id_) == [first, result["metrics"]["soldier_id"]]
     check_run_alone(barracks, id_)
@@ -127,8 +101,8 @@ def test_a_frozen_soldier_is_adopted_frozen_and_thawed(left_alone: tuple[Barrack
 
     barracks.ask(f"{id_}.freeze")
     pid = barracks.spawn()
-    until(lambda: states() == {"T"}, "stopped")
-    until(lambda: barracks.states() == ["frozen"], "registered")
+    eventually(lambda: states() == {"T"}, "stopped")
+    eventually(lambda: barracks.states() == ["frozen"], "registered")
     barracks.kill(pid)
     barracks.ask(f"{id_}.freeze", gone=True)
     assert states() == {"T"}
@@ -141,17 +115,17 @@ def test_a_frozen_soldier_is_adopted_frozen_and_thawed(left_alone: tuple[Barrack
 def test_a_general_that_is_stopped_in_order_leaves_its_soldiers_at_work(
     barracks: Barracks,
 ) -> None:
-    barracks.command(WAIT_FOR_GO)
+    barracks.command(ALONE_UNTIL_GO)
     barracks.package()
     (id_,) = barracks.publish()
     pid = barracks.spawn()
-    until(lambda: ran(barracks, id_), "a soldier")
+    eventually(lambda: ran(barracks, id_), "a soldier")
     assert barracks.kill(pid, signal.SIGTERM) == 0
     soldier = barracks.soldier(id_)
     assert barracks.processes(soldier)
     pid = barracks.spawn()
     go(barracks)
-    until(lambda: barracks.result(id_), "a result")
+    eventually(lambda: barracks.result(id_), "a result")
     assert barracks.kill(pid, signal.SIGTERM) == 0
     assert ran(barracks, id_) == [soldier]
 
@@ -162,18 +136,12 @@ def test_what_was_prepared_and_never_started_is_started_without_counting(
     barracks.command(f"{ALONE}{REPORT}")
     barracks.package()
     (id_,) = barracks.publish()
-    tmux = Path(barracks.base.root, "tmux")
-    tmux.write_text("#!/bin/sh\nexec sleep 1000\n", "utf-8")
-    tmux.chmod(0o755)
-    path = f"{barracks.base.root}:{os.environ['PATH']}"
-    pid = barracks.spawn(env=environment(PATH=path))
-    until(lambda: barracks.sessions(), "a soldier that does not begin")
+    pid = barracks.spawn(env=barracks.with_tmux("exec sleep 1000"))
+    eventually(lambda: barracks.sessions(), "a soldier that does not begin")
     barracks.kill(pid)
     first = barracks.soldier(id_)
     with barracks.general() as life:
-        life.until(lambda: barracks.result(id_), "a result")
-    result = barracks.result(id_)
-    assert result is not None
+        result = life.result_of(id_)
     assert result["metrics"]["attempts"] == 1
     assert ran(barracks, id_) == [result["metrics"]["soldier_id"]]
     assert first not in ran(barracks, id_)
@@ -202,35 +170,29 @@ def test_soldiers_of_a_task_that_ended_without_them_are_ended(
     left_alone: tuple[Barracks, str],
 ) -> None:
     barracks, id_ = left_alone
-    soldier = barracks.soldier(id_)
+    soldier, wrapper = barracks.soldier(id_), barracks.wrapper(id_)
     queue = Path(barracks.base.queue, "tasks")
     queue.joinpath("in_progress", f"{id_}.json").rename(queue / "dead" / f"{id_}.json")
     with barracks.general() as life:
         life.until(lambda: not barracks.processes(soldier), "its processes are ended")
+        life.until(lambda: not is_alive(wrapper), "its wrapper is gone")
+        barracks.clock.shift(1)  # when it looks again
         life.until(lambda: barracks.leftovers() == [], "its files are removed")
     assert barracks.result(id_) is None
 
 
 def test_a_task_whose_general_dies_each_time_is_given_up(barracks: Barracks) -> None:
-    barracks.command(WAIT_FOR_GO)
-    barracks.configure(
-        "system",
-        durability="fast",
-        delivery={"tasks": {"max_crashes": 1}},
-        runtime={"engine": "command", "command": {"argv": ["./act"]}},
-    )
+    barracks.command(ALONE_UNTIL_GO, delivery={"tasks": {"max_crashes": 1}})
     barracks.package()
     (id_,) = barracks.publish()
     for crashes in range(2):
         pid = barracks.spawn()
-        until(lambda: ran(barracks, id_), "a soldier")
-        until(partial(has_crashed, barracks, id_, crashes), "a life")
+        eventually(lambda: ran(barracks, id_), "a soldier")
+        eventually(partial(has_crashed, barracks, id_, crashes), "a life")
         barracks.kill(pid)
     soldier = barracks.soldier(id_)
     with barracks.general() as life:
-        life.until(lambda: barracks.result(id_), "a result")
-    result = barracks.result(id_)
-    assert result is not None
+        result = life.result_of(id_)
     assert result["error_code"] == "crashed_too_often"
     assert barracks.processes(soldier) == set()
 
@@ -243,17 +205,21 @@ def test_killed_at_random_moments_every_task_has_one_result_and_never_two_soldie
     barracks.configure("king", concurrency={"max_soldiers": 8})
     barracks.package(retry={"max_attempts": 9, "backoff_seconds": 0.05})
     ids = barracks.publish(24)
-    kills, deadline = 0, time.monotonic() + PATIENCE
-    while not all(map(barracks.result, ids)):
-        assert time.monotonic() < deadline
+    lives = []
+
+    def live_for_a_while(_: float) -> None:
         pid, moment = barracks.spawn(), time.monotonic() + chance.uniform(0.1, 0.9)
-        until(lambda: time.monotonic() > moment or all(map(barracks.result, ids)))  # noqa: B023
+        lives.append(pid)
+        eventually(
+            lambda: time.monotonic() > moment or all(map(barracks.result, ids)), "its time to die"
+        )
         barracks.kill(pid)
-        kills += 1
+
+    eventually(lambda: all(map(barracks.result, ids)), "all results", meanwhile=live_for_a_while)
     with barracks.general() as life:
         life.until(lambda: barracks.sessions() == [], "nobody is registered")
         life.until(lambda: barracks.leftovers() == [], "nothing is left")
-    assert kills > 1
+    assert len(lives) > 1
     check_run_alone(barracks, *ids)
     for id_ in ids:
         result = barracks.result(id_)

@@ -4,38 +4,34 @@ from __future__ import annotations
 
 import os
 import signal
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from kingdom.bus.port import Claim, Problem
-from tests.support.barracks import Barracks, environment, until
-
-STAY = "trap '' TERM HUP; touch $KINGDOM_WORKSPACE/up; while :; do sleep 1000; done"
-# A child in its own session, a grandchild that nobody waits for, and a program that hears nothing.
-SPREAD = f"setsid sleep 1000 & (setsid sleep 1000 &) ; {STAY}"
-
-
-def is_up(barracks: Barracks, id_: str) -> bool:
-    return barracks.workspace(id_).joinpath("up").exists()
+from tests.support.barracks import Barracks, environment
+from tests.support.processes import is_alive
+from tests.support.soldiers import ALONE, DEAF, SPREAD, STAY, is_up, ran, report
+from tests.support.waiting import eventually
 
 
 def test_a_soldier_that_takes_too_long_is_ended_with_all_its_processes(barracks: Barracks) -> None:
-    barracks.command(SPREAD)
-    barracks.package(timeout_seconds=1.0)
+    barracks.command(SPREAD + STAY)
+    barracks.package(timeout_seconds=30.0)
     (id_,) = barracks.publish()
+    barracks.clock.shift(-31)
     with barracks.general() as life:
         life.until(lambda: is_up(barracks, id_), "the program runs")
         soldier = barracks.soldier(id_)
         life.until(lambda: len(barracks.processes(soldier)) >= 3, "all of its processes")
-        life.until(lambda: barracks.result(id_), "a result")
-    result = barracks.result(id_)
-    assert result is not None
+        barracks.clock.shift(31)
+        result = life.result_of(id_)
     assert (result["status"], result["error_code"]) == ("killed", "timed_out")
     assert barracks.processes(soldier) == set()
     (event,) = barracks.events("soldier.timeout")
-    assert event["data"] == {"task_id": id_, "soldier_id": soldier, "timeout_seconds": 1.0}
-    until(lambda: soldier not in barracks.tmux().sessions(), "its session is gone")
+    assert event["data"] == {"task_id": id_, "soldier_id": soldier, "timeout_seconds": 30.0}
+    eventually(lambda: soldier not in barracks.tmux().sessions(), "its session is gone")
 
 
 def test_signs_of_life_give_as_much_time_again_and_no_more(barracks: Barracks) -> None:
@@ -43,9 +39,7 @@ def test_signs_of_life_give_as_much_time_again_and_no_more(barracks: Barracks) -
     barracks.package(timeout_seconds=0.7)
     (id_,) = barracks.publish()
     with barracks.general() as life:
-        life.until(lambda: barracks.result(id_), "a result")
-    result = barracks.result(id_)
-    assert result is not None
+        result = life.result_of(id_)
     assert result["error_code"] == "timed_out"
     assert result["metrics"]["duration_seconds"] >= 1.4
 
@@ -58,39 +52,52 @@ def test_signs_of_life_of_an_earlier_attempt_count_for_nothing(barracks: Barrack
     beat.parent.mkdir(parents=True, exist_ok=True)
     beat.touch()
     with barracks.general() as life:
-        life.until(lambda: barracks.result(id_), "a result")
-    result = barracks.result(id_)
-    assert result is not None
+        result = life.result_of(id_)
     assert result["metrics"]["duration_seconds"] < 2.0
 
 
+# Reports when it is asked to end, and starts nothing for that: it would be asked to end as well.
+LATE = f"""
+report() {{
+    echo '{{"task_id": "'$KINGDOM_TASK_ID'", "status": "success", "summary": "late"}}' \\
+        > $KINGDOM_RESULT_PATH
+    exit
+}}
+trap report TERM
+{ALONE}
+while :; do :; done
+"""
+
+
+def has_run(barracks: Barracks, id_: str, times: int) -> bool:
+    return len(ran(barracks, id_)) == times
+
+
 def test_what_a_soldier_writes_after_its_time_counts_for_nothing(barracks: Barracks) -> None:
-    barracks.package(timeout_seconds=1.0, retry={"max_attempts": 2, "backoff_seconds": 0.05})
-    (id_,) = barracks.publish(payload={"rehearsal": {"do": "late"}})
+    barracks.command(LATE)
+    barracks.package(timeout_seconds=30.0, retry={"max_attempts": 2, "backoff_seconds": 0.05})
+    (id_,) = barracks.publish()
+    barracks.clock.shift(-62)
     with barracks.general() as life:
-        life.until(lambda: barracks.result(id_), "a result")
-    result = barracks.result(id_)
-    assert result is not None
+        for attempt in (1, 2):
+            life.until(partial(has_run, barracks, id_, attempt), f"attempt {attempt} is at work")
+            barracks.clock.shift(31)
+        result = life.result_of(id_)
     assert (result["error_code"], result["metrics"]["attempts"]) == ("timed_out", 2)
-    assert list(Path(barracks.base.results).glob(f"{id_}-raw-*")), "they did write"
+    assert len(list(Path(barracks.base.results).glob(f"{id_}-raw-*"))) == 2, "they did write"
     assert not Path(barracks.base.results, f"{id_}-raw.json").exists()
 
 
 def test_a_soldier_whose_tmux_server_is_killed_is_tried_again(barracks: Barracks) -> None:
-    barracks.command(
-        'if [ -e up ]; then cat > $KINGDOM_RESULT_PATH <<END\n{"task_id": "'
-        '$KINGDOM_TASK_ID", "status": "skipped", "summary": "again", "reason": "lost"}\nEND\n'
-        "else touch up; sleep 1000; fi"
-    )
+    again = report({"status": "skipped", "summary": "again", "reason": "lost"})
+    barracks.command(f"if [ -e up ]; then\n{again}else {STAY}; fi")
     barracks.package(retry={"max_attempts": 2, "backoff_seconds": 0.05})
     (id_,) = barracks.publish()
     with barracks.general() as life:
         life.until(lambda: is_up(barracks, id_), "the program runs")
         first = barracks.soldier(id_)
         barracks.tmux().end_server()
-        life.until(lambda: barracks.result(id_), "a result")
-    result = barracks.result(id_)
-    assert result is not None
+        result = life.result_of(id_)
     assert (result["status"], result["metrics"]["attempts"]) == ("skipped", 2)
     assert barracks.processes(first) == set()
     (retried,) = barracks.events("task.retried")
@@ -100,16 +107,14 @@ def test_a_soldier_whose_tmux_server_is_killed_is_tried_again(barracks: Barracks
 def test_a_soldier_whose_wrapper_is_killed_is_lost_with_all_its_processes(
     barracks: Barracks,
 ) -> None:
-    barracks.command(SPREAD)
+    barracks.command(SPREAD + DEAF + STAY)
     barracks.package()
     (id_,) = barracks.publish()
     with barracks.general() as life:
         life.until(lambda: is_up(barracks, id_), "the program runs")
         soldier = barracks.soldier(id_)
         os.kill(barracks.wrapper(id_), signal.SIGKILL)
-        life.until(lambda: barracks.result(id_), "a result")
-    result = barracks.result(id_)
-    assert result is not None
+        result = life.result_of(id_)
     assert (result["status"], result["error_code"]) == ("failed", "soldier_lost")
     assert barracks.processes(soldier) == set()
     assert barracks.leftovers() == []
@@ -117,7 +122,7 @@ def test_a_soldier_whose_wrapper_is_killed_is_lost_with_all_its_processes(
 
 @pytest.mark.parametrize("frozen", [False, True])
 def test_a_cancelled_task_is_ended_with_all_its_processes(barracks: Barracks, frozen: bool) -> None:
-    barracks.command("setsid sleep 1000 & touch up; sleep 1000")
+    barracks.command(SPREAD + STAY)
     barracks.package(retry={"max_attempts": 3, "backoff_seconds": 0.05})
     (id_,) = barracks.publish()
     with barracks.general() as life:
@@ -127,10 +132,8 @@ def test_a_cancelled_task_is_ended_with_all_its_processes(barracks: Barracks, fr
             barracks.ask(f"{id_}.freeze")
             life.until(lambda: barracks.states() == ["frozen"], "frozen")
         barracks.ask(f"{id_}.cancel")
-        life.until(lambda: barracks.result(id_), "a result")
+        result = life.result_of(id_)
         life.until(lambda: barracks.sessions() == [], "not registered")
-    result = barracks.result(id_)
-    assert result is not None
     assert (result["status"], result["error_code"]) == ("killed", "cancelled")
     assert barracks.task(id_)[1]["status"] == "cancelled"
     assert barracks.processes(soldier) == set()
@@ -155,20 +158,22 @@ def test_a_task_that_waits_is_cancelled_without_a_soldier(barracks: Barracks) ->
 
 
 def test_a_task_that_was_taken_away_is_let_go_with_its_soldier(barracks: Barracks) -> None:
-    barracks.command("touch up; sleep 1000")
-    runtime = {"engine": "command", "command": {"argv": ["./act"]}}
-    lease = {"tasks": {"lease_seconds": 0.3}}
-    barracks.configure("system", durability="fast", delivery=lease, runtime=runtime)
+    barracks.command(STAY, delivery={"tasks": {"lease_seconds": 0.3}})
     barracks.package()
     (id_,) = barracks.publish()
     with barracks.general() as life:
         life.until(lambda: is_up(barracks, id_), "the program runs")
-        soldier = barracks.soldier(id_)
+        soldier, wrapper = barracks.soldier(id_), barracks.wrapper(id_)
         with barracks.outside_bus() as bus:  # while the general does nothing, its lease runs out
             taken: list[Claim] = []
-            until(lambda: taken.extend(bus.claim("tasks", "operator", ids=[id_])) or taken)
+            eventually(
+                lambda: taken.extend(bus.claim("tasks", "operator", ids=[id_])) or taken,
+                "its lease has run out",
+            )
             bus.bury(taken[0], Problem("dropped", "An operator dropped it."))
         life.until(lambda: not barracks.processes(soldier), "its processes are ended")
+        life.until(lambda: not is_alive(wrapper), "its wrapper is gone")
+        barracks.clock.shift(1)  # when it looks again
         life.until(lambda: barracks.sessions() == [], "it is not registered")
         life.until(lambda: barracks.leftovers() == [], "its files are removed")
     assert barracks.result(id_) is None
@@ -181,9 +186,7 @@ def test_a_prompt_that_is_too_large_is_not_tried_again(barracks: Barracks) -> No
     )
     (id_,) = barracks.publish(payload={"title": "x" * 1_100_000})
     with barracks.general() as life:
-        life.until(lambda: barracks.result(id_), "a result")
-    result = barracks.result(id_)
-    assert result is not None
+        result = life.result_of(id_)
     assert (result["error_code"], result["metrics"]["attempts"]) == ("prompt_too_large", 1)
     assert barracks.leftovers() == []
 
@@ -192,9 +195,7 @@ def test_an_engine_that_the_general_does_not_support_is_said(barracks: Barracks)
     barracks.package(supported_engines=["claude"])
     (id_,) = barracks.publish()
     with barracks.general() as life:
-        life.until(lambda: barracks.result(id_), "a result")
-    result = barracks.result(id_)
-    assert result is not None
+        result = life.result_of(id_)
     assert result["error_code"] == "engine_unsupported"
 
 
@@ -203,9 +204,7 @@ def test_a_workspace_that_cannot_be_made_is_said(barracks: Barracks) -> None:
     Path(barracks.base.root, "workspace").write_text("in the way", "utf-8")
     (id_,) = barracks.publish()
     with barracks.general() as life:
-        life.until(lambda: barracks.result(id_), "a result")
-    result = barracks.result(id_)
-    assert result is not None
+        result = life.result_of(id_)
     assert result["error_code"] == "workspace_failed"
     assert barracks.leftovers() == []
 
@@ -217,20 +216,14 @@ def test_without_tmux_work_waits_and_the_log_says_what_is_missing(barracks: Barr
         life.until(lambda: "general.waits" in life.said.getvalue(), "it says so")
         assert "apt-get install tmux" in life.said.getvalue()
         assert barracks.task(id_)[0] == "pending"
-        tmux = Path(barracks.base.root, "tmux")
-        tmux.write_text(f'#!/bin/sh\nPATH={os.environ["PATH"]} exec tmux "$@"\n', "utf-8")
-        tmux.chmod(0o755)
+        barracks.with_tmux(f'PATH={os.environ["PATH"]} exec tmux "$@"')
         life.until(lambda: barracks.result(id_), "it goes on by itself")
 
 
 def test_a_tmux_that_refuses_costs_no_attempt(barracks: Barracks) -> None:
     barracks.package()
     (id_,) = barracks.publish()
-    tmux = Path(barracks.base.root, "tmux")
-    tmux.write_text("#!/bin/sh\necho no more ptys >&2\nexit 1\n", "utf-8")
-    tmux.chmod(0o755)
-    path = f"{barracks.base.root}:{os.environ['PATH']}"
-    with barracks.general(env=environment(PATH=path)) as life:
+    with barracks.general(env=barracks.with_tmux("echo no more ptys >&2; exit 1")) as life:
         life.until(lambda: "task.waits" in life.said.getvalue(), "it is put off")
         place, task = barracks.task(id_)
         assert (place, task["retry_count"], task["delivery"]["attempt_count"]) == ("pending", 0, 0)
@@ -242,11 +235,7 @@ def test_a_tmux_that_refuses_costs_no_attempt(barracks: Barracks) -> None:
 def test_a_tmux_that_hangs_holds_up_nothing_else(barracks: Barracks) -> None:
     barracks.package()
     (id_,) = barracks.publish()
-    tmux = Path(barracks.base.root, "tmux")
-    tmux.write_text("#!/bin/sh\nexec sleep 1000\n", "utf-8")
-    tmux.chmod(0o755)
-    path = f"{barracks.base.root}:{os.environ['PATH']}"
-    with barracks.general(env=environment(PATH=path)) as life:
+    with barracks.general(env=barracks.with_tmux("exec sleep 1000")) as life:
         life.until(lambda: barracks.sessions(), "it is registered")
         barracks.ask(f"{id_}.cancel")
         life.until(lambda: barracks.result(id_), "it can be cancelled")

@@ -13,10 +13,11 @@ import pytest
 
 from kingdom.errors import TryLater
 from kingdom.store.paths import BaseDir
-from tests.general.test_adoption import ALONE, REPORT, check_run_alone, ran
 from tests.support.barracks import Barracks
 from tests.support.calls import CHANGE_NOTHING, Killer, in_child, observed
 from tests.support.kingdom import counts
+from tests.support.soldiers import ALONE, REPORT, WAIT_FOR_GO, check_run_alone, go, ran
+from tests.support.waiting import eventually
 
 WRITES = {"write", "pwrite", "mkdir", "link", "rename", "replace", "ftruncate"}
 
@@ -38,35 +39,30 @@ class FullDisk:
 
 @pytest.mark.parametrize("moment", ["before it begins", "while it runs"])
 def test_a_full_disk_costs_time_and_nothing_else(barracks: Barracks, moment: str) -> None:
-    barracks.command(f"{ALONE}while [ ! -e ../../../go ]; do sleep 0.02; done\n{REPORT}")
+    barracks.command(ALONE + WAIT_FOR_GO)
     barracks.package()
     (id_,) = barracks.publish()
     disk = FullDisk()
     with barracks.general() as life:
         if moment == "while it runs":
             life.until(lambda: ran(barracks, id_) and barracks.sessions(), "a soldier")
-        Path(barracks.base.root, "go").touch()
+        go(barracks)
         with observed(disk):
-            turn = _patiently(life.turn)
-            for _ in range(200):
-                turn()
-                if disk.refused > 3:
-                    break
-            assert disk.refused > 3
+            eventually(
+                lambda: disk.refused > 3, "the disk refused", meanwhile=_patiently(life.turn)
+            )
             assert barracks.result(id_) is None
             disk.is_full = False
-        life.until(lambda: barracks.result(id_), "a result")
+        result = life.result_of(id_)
         life.until(lambda: barracks.sessions() == [], "nobody is registered")
-    result = barracks.result(id_)
-    assert result is not None
     assert (result["status"], result["metrics"]["attempts"]) == ("success", 1)
     assert ran(barracks, id_) == [result["metrics"]["soldier_id"]]
 
 
-def _patiently(turn: Callable[[], None]) -> Callable[[], None]:
+def _patiently(turn: Callable[[], None]) -> Callable[[float], None]:
     """As the loop of a role does it: what may work another time is tried another time."""
 
-    def patient() -> None:
+    def patient(_: float) -> None:
         try:
             turn()
         except TryLater:
@@ -84,7 +80,7 @@ def live_until_killed(barracks: Barracks, id_: str, point: int) -> int:
     def life() -> None:
         killer = Killer(point, after=False, passing_over=CHANGE_NOTHING)
         with observed(killer), barracks.general() as one:
-            one.until(lambda: barracks.result(id_) and not barracks.sessions())
+            one.until(lambda: barracks.result(id_) and not barracks.sessions(), "all is done")
 
     return in_child(life)
 
@@ -98,11 +94,9 @@ def check_crash_at(base: BaseDir, point: int) -> bool:
         (id_,) = barracks.publish()
         killed = live_until_killed(barracks, id_, point) != 0
         with barracks.general() as life:
-            life.until(lambda: barracks.result(id_), f"a result, killed at {point}")
+            result = life.result_of(id_)
             life.until(lambda: barracks.sessions() == [], "nobody is registered")
             life.until(lambda: barracks.leftovers() == [], "nothing is left")
-        result = barracks.result(id_)
-        assert result is not None
         assert (result["status"], result["metrics"]["attempts"]) == ("success", 1), point
         assert ran(barracks, id_) == [result["metrics"]["soldier_id"]], point
         assert counts(base) == {"tasks/completed": 1, "results": 1}, point

@@ -15,7 +15,9 @@ from typing import Any
 import pytest
 
 from kingdom.engines import soldier, tree
-from tests.support.barracks import state_of, until
+from tests.support.processes import is_alive
+from tests.support.soldiers import DEAF, SPREAD, STAY
+from tests.support.waiting import eventually, let_pass
 
 ID = f"soldier-1-{os.getpid()}"
 RESULT = '{"task_id": "task-20260207-001", "status": "success", "summary": "done"}'
@@ -49,9 +51,9 @@ class Post:
         part.write_text(json.dumps(spec), "utf-8")
         part.rename(self.place / "spec.json")
 
-    def start(self) -> subprocess.Popen[bytes]:
-        argv = [sys.executable, "-I", "-S", soldier.__file__, self.path("spec.json")]
-        self.process = subprocess.Popen(argv, stdout=subprocess.DEVNULL)
+    def start(self, *program: str) -> subprocess.Popen[bytes]:
+        argv = [sys.executable, "-I", "-S", *(program or [soldier.__file__])]
+        self.process = subprocess.Popen([*argv, self.path("spec.json")], stdout=subprocess.DEVNULL)
         return self.process
 
     def run(self, script: str, **values: Any) -> dict[str, Any]:
@@ -107,15 +109,38 @@ def test_its_own_wall_clock_ends_the_whole_tree(post: Post) -> None:
 
 
 def test_a_freeze_holds_the_wall_clock_and_a_thaw_moves_it(post: Post) -> None:
-    began = time.time()
-    post.write("sleep 1000", deadline=began + 0.5, frozen_at=began)
+    past = time.time() - 10
+    post.write("touch up; sleep 1000", deadline=past, frozen_at=past)
     process = post.start()
-    until(lambda: time.time() > began + 1.5)
+    eventually(lambda: post.place.joinpath("up").exists(), "it runs")
+    let_pass(0.6)  # more than between two of its looks at the clock
     assert process.poll() is None
-    post.write("sleep 1000", deadline=began + 2.0)
+    deadline = time.time() + 0.3
+    post.write("sleep 1000", deadline=deadline)
     assert process.wait(30) == 0
     assert post.exit()["reason"] == "deadline"
-    assert post.exit()["ended_at"] >= began + 2.0
+    assert post.exit()["ended_at"] >= deadline
+
+
+# The real one asks for 5 s before it kills.
+IMPATIENT = f"""
+import sys
+sys.path.append({str(Path(soldier.__file__).parents[2])!r})
+from kingdom.engines import wrapper
+wrapper._GRACE = 0.2
+sys.exit(wrapper.main(sys.argv[1]))
+"""
+
+
+def test_what_does_not_end_when_asked_is_killed_with_all_that_is_its(post: Post) -> None:
+    post.write(f"KINGDOM_WORKSPACE=.\n{DEAF}{SPREAD}{STAY}")
+    process = post.start("-c", IMPATIENT)
+    eventually(lambda: post.place.joinpath("up").exists(), "it runs")
+    eventually(lambda: len(tree.members(-1, ID)) >= 4, "all of its processes")
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(30) == 0
+    assert (post.exit()["reason"], post.exit()["signal"]) == ("asked", signal.SIGKILL)
+    assert tree.members(-1, ID) == {}
 
 
 def test_what_a_program_leaves_behind_is_ended(post: Post) -> None:
@@ -135,7 +160,7 @@ def test_a_program_that_has_reported_and_does_not_end_is_ended(post: Post) -> No
 def test_a_signal_ends_the_whole_tree(post: Post, number: signal.Signals, reason: str) -> None:
     post.write("setsid sleep 1000 & touch up; sleep 1000")
     process = post.start()
-    until(lambda: post.place.joinpath("up").exists(), "it runs")
+    eventually(lambda: post.place.joinpath("up").exists(), "it runs")
     process.send_signal(number)
     assert process.wait(30) == 0
     assert post.exit()["reason"] == reason
@@ -145,11 +170,11 @@ def test_a_signal_ends_the_whole_tree(post: Post, number: signal.Signals, reason
 def test_its_program_dies_with_a_wrapper_that_is_killed(post: Post) -> None:
     post.write("echo $$ > pid.part; mv pid.part pid; exec sleep 1000")
     process = post.start()
-    until(lambda: post.place.joinpath("pid").exists(), "it runs")
+    eventually(lambda: post.place.joinpath("pid").exists(), "it runs")
     pid = int(post.place.joinpath("pid").read_text("ascii"))
     process.kill()
     process.wait()
-    until(lambda: state_of(pid) in ("", "Z"), "its program is gone")
+    eventually(lambda: not is_alive(pid), "its program is gone")
 
 
 def test_an_attempt_that_was_given_up_is_not_begun(post: Post) -> None:

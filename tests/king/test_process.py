@@ -20,7 +20,7 @@ from kingdom.store.paths import BaseDir
 from tests.support.court import Court, court_in
 from tests.support.kingdom import counts, event, files
 from tests.support.kingdom import result as success
-from tests.support.puppets import eventually
+from tests.support.waiting import eventually
 
 SEED = 7
 EVENTS = 40
@@ -80,11 +80,11 @@ def has_made(court: Court, wanted: int) -> bool:
 def test_it_handles_what_comes_and_ends_when_asked(real: Court) -> None:
     with reigning(real):
         real.send(event("1"))
-        eventually(lambda: "tasks/pending" in files(real.base))
+        eventually(lambda: "tasks/pending" in files(real.base), "a task")
         task_id = files(real.base)["tasks/pending"][0]
         number = int(task_id.rpartition("-")[2])
         real.report(success(number, task_id=task_id))
-        eventually(lambda: real.state("events", "evt-test-1") == "completed")
+        eventually(lambda: real.state("events", "evt-test-1") == "completed", "the event has ended")
     assert counts(real.base)["messages/pending"] == 2
 
 
@@ -95,10 +95,10 @@ def test_killed_at_random_moments_it_dispatches_each_event_once(real: Court) -> 
     for _ in range(8):
         reign = Reign(real)
         wanted = min(tasks_of(real) + chance.randrange(6), EVENTS)
-        eventually(partial(has_made, real, wanted))
+        eventually(partial(has_made, real, wanted), f"{wanted} tasks")
         assert reign.end(signal.SIGKILL) == -signal.SIGKILL
     with reigning(real):
-        eventually(lambda: "events/pending" not in files(real.base))
+        eventually(lambda: "events/pending" not in files(real.base), "no event waits")
     tasks, starts = real.all("tasks"), real.all("messages")
     assert Counter(one["event_id"] for one in tasks) == Counter(
         f"evt-test-{one:02}" for one in range(EVENTS)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import time
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
 
 from kingdom.clients.tmux import socket_name
+from kingdom.runtime.processes import START_NOW, send_signal
 from kingdom.store.paths import BaseDir
-from tests.support.cli import COMMAND, environment
+from tests.support.cli import COMMAND, Said, kingdom
+from tests.support.processes import is_alive, told
+from tests.support.waiting import eventually
 
 GENERALS = ("gen-gale", "gen-storm")
 KINDS = ("plain",) * 7 + ("kind-ask", "kind-skip", "kind-fail")
@@ -70,20 +71,22 @@ class Land:
             (package / "manifest.yaml").write_text(MANIFEST.format(name=name, kind=kind))
             (package / "prompt.md").write_text("Do this: {{payload.kind}}\n")
 
-    def say(self, *words: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+    def say(self, *words: str, check: bool = True, command: Sequence[str] = ()) -> Said:
         """One command, as a person types it."""
-        run = subprocess.run(
-            [*COMMAND, *words],
-            env=environment(KINGDOM_BASE_DIR=self.base.root)
-            if words[0] != "init"
-            else environment(),
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
-        if check and run.returncode != 0:
-            raise AssertionError(f"kingdom {' '.join(words)}: {run.stdout}{run.stderr}")
-        return run
+        told = {} if words[0] == "init" else {"KINGDOM_BASE_DIR": self.base.root}
+        said = kingdom(*words, env=told, command=command)
+        assert said.code == 0 or not check, f"kingdom {' '.join(words)}: {said.out}{said.err}"
+        return said
+
+    def start(self) -> None:
+        """In a process of its own: what comes of it is found by what that was called with."""
+        self.say("start", command=COMMAND)
+
+    def hurry(self) -> None:
+        """Whatever waits to be started again is started now."""
+        pid = self.pid_of("warden")
+        if pid is not None:
+            send_signal(pid, START_NOW)
 
     def roles(self) -> list[str]:
         return ["envoy", "king", *GENERALS]
@@ -100,11 +103,7 @@ class Land:
         pid = self.pid_of(role)
         if pid is None:
             return False
-        try:
-            os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            return False
-        return True
+        return send_signal(pid, signal.SIGKILL)
 
     def processes(self) -> list[int]:
         """Everything alive that was started for this base directory, this process excepted."""
@@ -114,44 +113,18 @@ class Land:
     def _owns(self, pid: int) -> bool:
         """By what it was called with or what it was told: each names the kingdom."""
         names = (self.base.root.encode(), socket_name(self.base).encode())
-        said = b"".join(map(_content, (f"/proc/{pid}/cmdline", f"/proc/{pid}/environ")))
-        return any(name in said for name in names) and _is_alive(pid)
+        said = told(pid)
+        return any(name in said for name in names) and is_alive(pid)
 
     def kill_all(self) -> int:
         """As a machine goes down: everything at once, the tmux server and the soldiers too."""
         killed = 0
         while found := self.processes():
-            for pid in found:
-                try:
-                    os.kill(pid, signal.SIGKILL)
-                    killed += 1
-                except ProcessLookupError:
-                    pass
-            wait_until(lambda found=found: not set(found) & set(self.processes()))
+            killed += sum(send_signal(pid, signal.SIGKILL) for pid in found)
+            eventually(
+                lambda found=found: not set(found) & set(self.processes()), "all killed are gone"
+            )
         return killed
 
     def clear(self) -> None:
         self.kill_all()
-
-
-def _content(path: str) -> bytes:
-    try:
-        return Path(path).read_bytes()
-    except OSError:
-        return b""
-
-
-def _is_alive(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0]
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    return state not in (b"Z", b"X")
-
-
-def wait_until(holds: Callable[[], bool], seconds: float = 60.0, pause: float = 0.02) -> None:
-    deadline = time.monotonic() + seconds
-    while not holds():
-        if time.monotonic() > deadline:
-            raise AssertionError(f"still not so after {seconds:.0f} s")
-        time.sleep(pause)

@@ -13,7 +13,8 @@ from typing import Any
 from kingdom.bus.files.bus import FileBus
 from kingdom.clock import SystemClock
 from kingdom.models.event import Event
-from tests.storm.kingdom import GENERALS, KINDS, Land, wait_until
+from tests.storm.kingdom import GENERALS, KINDS, Land
+from tests.support.waiting import eventually, let_pass
 
 ROLES, WARDEN, MACHINE = "roles", "warden", "machine"
 
@@ -32,7 +33,7 @@ def weather(directory: Path, plan: Plan) -> Counter[str]:
     """Runs it to the end and checks everything; answers what was counted on the way."""
     land = Land(directory, soldiers=plan.soldiers)
     try:
-        land.say("start")
+        land.start()
         counted = _storm(land, plan)
         _await_calm(land, plan)
         counted += _checked(land, plan)
@@ -51,16 +52,10 @@ def _storm(land: Land, plan: Plan) -> Counter[str]:
     for _ in range(plan.kills):
         _send(land, waiting[:share])
         del waiting[:share]
-        wait_until(_after(chance.uniform(0.0, 0.4)), pause=0.005)
+        let_pass(chance.uniform(0.0, 0.4))
         counted += _strike(land, plan, chance)
     _send(land, waiting)
     return counted
-
-
-def _after(seconds: float) -> Any:
-    clock = SystemClock()
-    moment = clock.monotonic() + seconds
-    return lambda: clock.monotonic() >= moment
 
 
 def _event(number: int, chance: random.Random) -> Event:
@@ -85,9 +80,11 @@ def _send(land: Land, events: list[Event]) -> None:
 def _strike(land: Land, plan: Plan, chance: random.Random) -> Counter[str]:
     if plan.target == ROLES:
         role = chance.choice(land.roles())
-        return Counter({f"killed {role}": land.kill(role)})
+        struck = land.kill(role)
+        land.hurry()  # or most of the next kills would find nobody
+        return Counter({f"killed {role}": struck})
     struck = land.kill("warden") if plan.target == WARDEN else bool(land.kill_all())
-    land.say("start")
+    land.start()
     return Counter({f"killed {plan.target}": struck})
 
 
@@ -97,10 +94,11 @@ def _await_calm(land: Land, plan: Plan) -> None:
         waiting = _names(land, "queue/messages/pending")
         return len(ended) >= plan.events and not waiting
 
-    try:
-        wait_until(calm, plan.patience, pause=0.1)
-    except AssertionError:
-        raise AssertionError(f"no calm: {_census(land)}\n{_last_words(land)}") from None
+    def told() -> str:
+        return f"{_census(land)}\n{_last_words(land)}"
+
+    land.hurry()
+    eventually(calm, "every event has ended, every message is sent", plan.patience, told=told)
 
 
 def _checked(land: Land, plan: Plan) -> Counter[str]:
@@ -151,12 +149,12 @@ def _check_runs(land: Land, plan: Plan, results: dict[str, Any]) -> Counter[str]
 
 
 def _nothing_is_left(land: Land) -> None:
-    wait_until(lambda: not land.processes(), 30)
+    eventually(lambda: not land.processes(), "nothing runs any more")
     assert json.loads(Path(land.base.path("state", "sessions.json")).read_text()) == []
     stray = list(Path(land.base.root).rglob(".tmp-*"))
     assert not stray, stray
     said = land.say("fsck", check=False)
-    assert said.returncode == 0, said.stdout + said.stderr
+    assert said.code == 0, said.out + said.err
 
 
 def _names(land: Land, place: str) -> list[str]:
@@ -184,5 +182,5 @@ def _census(land: Land) -> dict[str, int]:
 
 def _last_words(land: Land) -> str:
     log = Path(land.base.system_log)
-    status = land.say("status", check=False).stdout
+    status = land.say("status", check=False).out
     return status + "\n".join(log.read_text().splitlines()[-30:] if log.exists() else [])

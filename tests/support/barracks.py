@@ -10,7 +10,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -23,18 +22,20 @@ import yaml
 from kingdom.bus.files.bus import FileBus
 from kingdom.bus.opening import open_bus
 from kingdom.clients.tmux import Tmux, socket_name
-from kingdom.clock import SystemClock
 from kingdom.engines import tree
 from kingdom.general.daemon import General, make
 from kingdom.models.task import Task
 from kingdom.runtime.config import LiveConfig
 from kingdom.runtime.internal_log import InternalLog
 from kingdom.runtime.logging import configure, get_logger
-from kingdom.runtime.role import Setting, run
+from kingdom.runtime.role import Setting
 from kingdom.store.paths import BaseDir
+from tests.support.kingdom import EagerClock, ShiftedClock
+from tests.support.processes import forked_role, is_alive, told
+from tests.support.waiting import PATIENCE, eventually
 
-PATIENCE = 30.0
 NAME = "gen-pr"
+LONGEST_WAIT = 0.02  # seconds of a general driven here, so that a test soon sees what it waits for
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -47,7 +48,7 @@ class Barracks:
 
     def __init__(self, base: BaseDir) -> None:
         self.base = base
-        self.clock = SystemClock()
+        self.clock = ShiftedClock()
         self._number = 0
         self._children: list[int] = []
         self.configure("system", durability="fast", runtime={"engine": "rehearsal"})
@@ -61,16 +62,21 @@ class Barracks:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(yaml.safe_dump(values), "utf-8")
 
-    def command(self, script: str) -> None:
-        """Soldiers run this shell script from now on."""
-        path = Path(self.base.root, "act")
+    def command(self, script: str, **system: Any) -> None:
+        """Soldiers run this shell script from now on; `system` is set besides."""
+        self._program("act", script)
+        runtime = {"engine": "command", "command": {"argv": ["./act"]}}
+        self.configure("system", durability="fast", runtime=runtime, **system)
+
+    def with_tmux(self, script: str) -> dict[str, str]:
+        """An environment in which tmux is this shell script."""
+        self._program("tmux", script)
+        return environment(PATH=f"{self.base.root}:{os.environ['PATH']}")
+
+    def _program(self, name: str, script: str) -> None:
+        path = Path(self.base.root, name)
         path.write_text(f"#!/bin/sh\n{script}\n", "utf-8")
         path.chmod(0o755)
-        self.configure(
-            "system",
-            durability="fast",
-            runtime={"engine": "command", "command": {"argv": ["./act"]}},
-        )
 
     def package(self, name: str = NAME, prompt: str = "Do {{TASK_ID}}.", **manifest: Any) -> None:
         directory = Path(self.base.config, "generals", name)
@@ -205,7 +211,7 @@ class Barracks:
         given = environment() if env is None else dict(env)
         said = StringIO()
         configure(name, self.base, environment=given, stream=said)
-        config = LiveConfig(self.base, given, self.clock)
+        config = LiveConfig(self.base, given, EagerClock())
         bus = open_bus(self.base, config.current.settings, general=name, clock=self.clock)
         internal = InternalLog(self.base, name, self.clock)
         setting = Setting(name, self.base, given, bus, config, self.clock, get_logger(), internal)
@@ -213,23 +219,14 @@ class Barracks:
         role = make(setting)
         role.start()
         try:
-            yield Life(role, bus, said)
+            yield Life(self, role, bus, said)
         finally:
             role.stop()
             bus.close()
 
     def spawn(self, name: str = NAME, env: Mapping[str, str] | None = None) -> int:
         """In a process of its own; its pid."""
-        sys.stdout.flush()
-        pid = os.fork()
-        if pid == 0:
-            code = 1
-            try:
-                null = os.open(os.devnull, os.O_RDWR)
-                os.dup2(null, 2)
-                code = run(self.base, name, make, environment() if env is None else env)
-            finally:
-                os._exit(code)
+        pid = forked_role(self.base, name, make, environment() if env is None else env)
         self._children.append(pid)
         return pid
 
@@ -245,23 +242,15 @@ class Barracks:
             self.kill(pid)
         self.tmux().end_server()
         root = os.fsencode(self.base.root)
-        until(lambda: not self._end_strays(root), "every process of the test has ended")
+        eventually(lambda: not self._end_strays(root), "every process of the test has ended")
         subprocess.run(
             ["rm", "-f", f"/tmp/tmux-{os.getuid()}/{socket_name(self.base)}"], check=True
         )
 
     def _end_strays(self, root: bytes) -> list[int]:
         """Whoever has this base directory in its environment or its command line."""
-        found = []
-        for name in filter(str.isdecimal, os.listdir("/proc")):
-            try:
-                told = Path("/proc", name, "environ").read_bytes()
-                told += Path("/proc", name, "cmdline").read_bytes()
-                state = Path("/proc", name, "stat").read_bytes().rpartition(b")")[2].split()[0]
-            except OSError:
-                continue
-            if root in told and int(name) != os.getpid() and state not in b"ZX":
-                found.append(int(name))
+        pids = map(int, filter(str.isdecimal, os.listdir("/proc")))
+        found = [pid for pid in pids if pid != os.getpid() and root in told(pid) and is_alive(pid)]
         tree.send(found, signal.SIGKILL)
         return found
 
@@ -269,19 +258,20 @@ class Barracks:
 class Life:
     """One life of a general: it steps as its loop would, until something has come true."""
 
-    def __init__(self, role: General, bus: FileBus, said: StringIO) -> None:
+    def __init__(self, barracks: Barracks, role: General, bus: FileBus, said: StringIO) -> None:
         self.role = role
         self.bus = bus
         self.said = said
         self.longest_step = 0.0
+        self._barracks = barracks
 
-    def until(self, holds: Callable[[], object], what: str = "", seconds: float = PATIENCE) -> None:
-        deadline = time.monotonic() + seconds
-        while not holds():
-            assert time.monotonic() < deadline, (
-                f"not in {seconds} s: {what}\n{self.said.getvalue()}"
-            )
-            self.turn()
+    def until(self, holds: Callable[[], object], what: str, seconds: float = PATIENCE) -> None:
+        eventually(holds, what, seconds, meanwhile=lambda _: self.turn(), told=self.said.getvalue)
+
+    def result_of(self, task_id: str) -> dict[str, Any]:
+        """Once it is there."""
+        self.until(lambda: self._barracks.result(task_id), f"a result of {task_id}")
+        return self._barracks.result(task_id) or {}
 
     def turn(self) -> None:
         began = time.monotonic()
@@ -289,22 +279,7 @@ class Life:
         self.longest_step = max(self.longest_step, time.monotonic() - began)
         self.bus.wait(
             self.role.streams,
-            min(wanted, 0.1),
+            min(wanted, LONGEST_WAIT),
             accepts=self.role.accepts(),
             also=list(self.role.descriptors()),
         )
-
-
-def until(holds: Callable[[], object], what: str = "", seconds: float = PATIENCE) -> None:
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline, f"not in {seconds} s: {what}"
-        time.sleep(0.01)
-
-
-def state_of(pid: int) -> str:
-    """The kernel's letter for a process; empty when it is gone."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()[0]
-    except OSError:
-        return ""

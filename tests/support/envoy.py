@@ -12,7 +12,8 @@ from kingdom.bus.files.bus import FileBus
 from kingdom.bus.opening import open_bus
 from kingdom.clock import Clock
 from kingdom.envoy.daemon import Envoy, make
-from kingdom.envoy.transport import Transport
+from kingdom.envoy.transport import Reply, Thread, Transport
+from kingdom.errors import ConfigurationError
 from kingdom.models.message import HumanInputRequest, ThreadStart
 from kingdom.runtime.config import LiveConfig
 from kingdom.runtime.internal_log import InternalLog
@@ -43,6 +44,31 @@ def setting(
     )
 
 
+class Willing:
+    """A transport of our own: it takes every message; people reply when a test says so."""
+
+    at_once = 1
+
+    def __init__(self) -> None:
+        self.shown: list[str] = []
+        self.replies: list[Reply] = []
+
+    def send(self, message: Any, thread: Any, *, perhaps_sent: bool = False) -> Thread:
+        self.shown.append(message.id)
+        return thread or Thread("C1", f"{message.id}.ts")
+
+    def settle(self) -> None: ...
+
+    def poll(self) -> list[Reply]:
+        taken, self.replies = self.replies, []
+        return taken
+
+    def descriptors(self) -> list[int]:
+        return []
+
+    def close(self) -> None: ...
+
+
 class Life:
     """One process of the envoy, from its start on."""
 
@@ -54,7 +80,11 @@ class Life:
         environment: Mapping[str, str] | None = None,
     ) -> None:
         self.setting = setting(base, clock, environment=environment)
-        self.envoy = make(self.setting)
+        try:
+            self.envoy = make(self.setting)
+        except ConfigurationError:
+            self.setting.bus.close()
+            raise
         if transport:
             self.envoy = Envoy(self.setting, transport(self.setting))
         self.setting.bus.recover()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from kingdom.clock import SystemClock
 from kingdom.models.event import Event
 from kingdom.models.message import ThreadUpdate
 from kingdom.models.result import Success
@@ -38,6 +40,33 @@ class MovableClock:
 
     def set_wall(self, moment: datetime) -> None:
         self.wall = moment
+
+
+class ShiftedClock(SystemClock):
+    """The real time, moved as a test wants. Begun behind and brought back later, it lets time pass
+    also for processes that look at the real clock."""
+
+    def __init__(self) -> None:
+        self._ahead = 0.0
+
+    def now(self) -> datetime:
+        return super().now() + timedelta(seconds=self._ahead)
+
+    def monotonic(self) -> float:
+        return super().monotonic() + self._ahead
+
+    def shift(self, seconds: float) -> None:
+        self._ahead += seconds
+
+
+class EagerClock(SystemClock):
+    """A minute goes by whenever it is asked: who looks once in a while looks every time."""
+
+    def __init__(self) -> None:
+        self._minutes = itertools.count()
+
+    def monotonic(self) -> float:
+        return 60.0 * next(self._minutes)
 
 
 def event(name: str = "1", **fields: Any) -> Event:

@@ -11,25 +11,25 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from kingdom.bus.port import Accept
-from kingdom.clock import SystemClock
 from kingdom.ops.starting import Started, start
 from kingdom.ops.stopping import running, stop
 from kingdom.ops.suite import Suite
 from kingdom.runtime.config import LiveConfig
-from kingdom.runtime.processes import WARDEN, Seat, until
+from kingdom.runtime.processes import WARDEN, Seat
 from kingdom.runtime.role import Setting
 from kingdom.store.paths import BaseDir
 from tests.support.cli import environment
+from tests.support.kingdom import EagerClock
+from tests.support.processes import is_alive as is_alive
+from tests.support.waiting import eventually
 
 TABLE = dict.fromkeys(("envoy", "king", "general"), f"{__name__}:make")
 MANIFEST = "name: {name}\ndescription: does what it is told\nsubscribes: [test.{name}]\n"
-PATIENCE = 20.0
 
 
 class Puppet:
@@ -57,8 +57,7 @@ class Puppet:
         note(self._base, self.name, "step")
         if self._order() == "busy":
             raise OSError(errno.ENOSPC, "No space left on device")
-        while self._order() == "hang":
-            time.sleep(0.01)
+        eventually(lambda: self._order() != "hang", f"{self.name} may go on")
         return 60.0
 
     def accepts(self) -> Mapping[str, Accept]:
@@ -111,7 +110,7 @@ def add_general(base: BaseDir, name: str) -> None:
 
 
 def suite(base: BaseDir, *only: str, table: Mapping[str, str] = TABLE) -> Suite:
-    return Suite(LiveConfig(base, environment(), SystemClock()), only, table)
+    return Suite(LiveConfig(base, environment(), EagerClock()), only, table)
 
 
 def start_puppets(base: BaseDir, *only: str) -> Started:
@@ -141,16 +140,19 @@ def pid_of(base: BaseDir, name: str = WARDEN) -> int:
     return pid
 
 
-def eventually(holds: Callable[[], bool], what: str = "") -> None:
-    assert until(holds, PATIENCE), what or "it did not come true in time"
+def until_up(base: BaseDir, name: str) -> None:
+    eventually(lambda: Seat(base, name).last_beat() is not None, f"{name} shows life")
 
 
-def is_alive(pid: int) -> bool:
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            return file.read().rpartition(b")")[2].split()[0] not in (b"Z", b"X")
-    except FileNotFoundError:
-        return False
+def looks(base: BaseDir, count: int) -> None:
+    """Comes back when its warden has been round so many times more."""
+    seat, seen = Seat(base, WARDEN), set[float | None]()
+
+    def goes_on() -> bool:
+        seen.add(seat.last_beat())
+        return len(seen) > count + 1  # the first may be of a round that had begun already
+
+    eventually(goes_on, f"the warden went round {count} times")
 
 
 def spawn(*words: str, base: BaseDir) -> subprocess.Popen[str]:

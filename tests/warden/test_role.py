@@ -16,15 +16,16 @@ from kingdom.runtime.role import run
 from kingdom.store.paths import BaseDir
 from tests.support.calls import observed
 from tests.support.cli import environment
+from tests.support.processes import forked_role, is_alive
 from tests.support.puppets import (
-    eventually,
     found_kingdom,
-    is_alive,
     make,
     order,
     pid_of,
     story,
+    until_up,
 )
+from tests.support.waiting import eventually
 
 Start = Callable[[], int]
 
@@ -36,11 +37,8 @@ def started(base: BaseDir) -> Iterator[Start]:
     children: list[int] = []
 
     def start() -> int:
-        child = os.fork()
-        if child == 0:
-            os._exit(run(base, "king", make, environment()))
-        children.append(child)
-        return child
+        children.append(forked_role(base, "king", make, environment()))
+        return children[-1]
 
     yield start
     for child in children:
@@ -53,14 +51,15 @@ def code_of(child: int) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-def up(base: BaseDir) -> None:
-    eventually(lambda: Seat(base, "king").last_beat() is not None)
+def until_told(base: BaseDir, words: str) -> None:
+    log = Path(base.system_log)
+    eventually(lambda: log.exists() and words in log.read_text(), f"{words} in the log")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_ends_it_in_order(base: BaseDir, started: Start, number: int) -> None:
     child = started()
-    up(base)
+    until_up(base, "king")
     assert pid_of(base, "king") == child
     os.kill(child, number)
     assert code_of(child) == 0
@@ -70,7 +69,7 @@ def test_a_signal_ends_it_in_order(base: BaseDir, started: Start, number: int) -
 
 def test_a_second_one_is_refused_with_the_first_one_s_pid(base: BaseDir, started: Start) -> None:
     child = started()
-    up(base)
+    until_up(base, "king")
     with pytest.raises(AlreadyRuns, match=f"pid {child}"):
         run(base, "king", make, environment())
     assert pid_of(base, "king") == child
@@ -78,13 +77,13 @@ def test_a_second_one_is_refused_with_the_first_one_s_pid(base: BaseDir, started
 
 def test_a_killed_one_frees_its_seat(base: BaseDir, started: Start) -> None:
     child = started()
-    up(base)
+    until_up(base, "king")
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     assert Seat(base, "king").holder() is None
     again = started()
-    eventually(lambda: Seat(base, "king").holder() == again)
-    up(base)
+    eventually(lambda: Seat(base, "king").holder() == again, "the next one has the seat")
+    until_up(base, "king")
 
 
 def test_a_bug_ends_it_with_a_traceback_in_the_log(base: BaseDir, started: Start) -> None:
@@ -101,7 +100,7 @@ def test_what_may_work_another_time_is_tried_again_with_pauses(
     order(base, "king", "busy")
     child = started()
     log = Path(base.system_log)
-    eventually(lambda: log.exists() and "seconds=2.0" in log.read_text())
+    until_told(base, "seconds=2.0")
     assert "seconds=1.0" in log.read_text()
     assert "No space left on device" in log.read_text()
     os.kill(child, signal.SIGTERM)
@@ -110,8 +109,9 @@ def test_what_may_work_another_time_is_tried_again_with_pauses(
 
 @pytest.mark.parametrize("place", ["state/king", "queue"])
 def test_a_disk_that_is_full_as_it_starts_is_waited_for(
-    base: BaseDir, started: Start, place: str
+    base: BaseDir, started: Start, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
+    monkeypatch.setattr("kingdom.runtime.role.FIRST_PAUSE", 0.1)
     full = Path(base.path("full"))
     full.touch()
 
@@ -123,10 +123,9 @@ def test_a_disk_that_is_full_as_it_starts_is_waited_for(
 
     with observed(refuse):
         child = started()
-    log = Path(base.system_log)
-    eventually(lambda: log.exists() and "role.paused" in log.read_text())
+    until_told(base, "role.paused")
     full.unlink()
-    eventually(lambda: "role.started" in log.read_text())
+    until_told(base, "role.started")
     assert pid_of(base, "king") == child
     os.kill(child, signal.SIGTERM)
     assert code_of(child) == 0
@@ -156,8 +155,7 @@ def test_one_asked_to_end_while_it_waits_for_a_seat_ends_in_order(
 
     with observed(refuse):
         child = started()
-    log = Path(base.system_log)
-    eventually(lambda: log.exists() and "role.paused" in log.read_text())
+    until_told(base, "role.paused")
     os.kill(child, signal.SIGTERM)
     assert code_of(child) == 0
 
@@ -168,7 +166,7 @@ def test_one_whose_lock_is_gone_ends_and_leaves_the_place_to_the_next(
 ) -> None:
     monkeypatch.setattr("kingdom.runtime.role.LONGEST_WAIT", 0.2)
     child = started()
-    up(base)
+    until_up(base, "king")
     for name in os.listdir(base.path("state", "king")):
         os.unlink(base.path("state", "king", name))
     if successor:

@@ -18,11 +18,13 @@ from kingdom.runtime.processes import Seat
 from kingdom.store.paths import BaseDir
 from tests.support.cli import environment, kingdom, one_sentence
 from tests.support.kingdom import files, load
-from tests.support.puppets import ended_afterwards, eventually, found_kingdom
+from tests.support.puppets import ended_afterwards, found_kingdom
+from tests.support.waiting import eventually
 
 
 @pytest.fixture(autouse=True)
-def kingdom_here(base: BaseDir) -> Iterator[None]:
+def kingdom_here(base: BaseDir, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr("kingdom.runtime.warden.LONGEST_PAUSE", 0.05)
     found_kingdom(base, "gen-a", "gen-b")
     try:
         with ended_afterwards(base):
@@ -36,7 +38,7 @@ def at_work(base: BaseDir, general: str = "gen-a", **part: Any) -> tuple[str, st
     """An event, its task, and the soldier that has begun with it."""
     payload = json.dumps({"rehearsal": part or {"do": "hang"}})
     event = kingdom("send", f"test.{general}", "--payload", payload, base=base).out.strip()
-    eventually(lambda: bool(soldiers(base)) and bool(sessions(base)))
+    eventually(lambda: soldiers(base) and sessions(base), "a soldier at work")
     (one,) = soldiers(base)
     return event, one["task_id"], one["id"]
 
@@ -51,6 +53,14 @@ def status_of(base: BaseDir, task: str) -> str:
 
 def ended(base: BaseDir, task: str) -> bool:
     return task in files(base).get("tasks/completed", [])
+
+
+def until_ended(base: BaseDir, task: str) -> None:
+    eventually(lambda: ended(base, task), f"{task} has ended")
+
+
+def until_soldier_is(base: BaseDir, state: str) -> None:
+    eventually(lambda: [one["state"] for one in soldiers(base)] == [state], f"it is {state}")
 
 
 def test_attach_prints_the_exact_command_where_there_is_no_terminal(base: BaseDir) -> None:
@@ -88,18 +98,19 @@ def test_soldiers_that_were_stopped_cost_no_attempt_and_their_tasks_go_on_at_onc
         kingdom("stop", "--soldiers", base=base)
         kingdom("start", base=base)
         eventually(
-            lambda soldier=soldier: [one["id"] for one in soldiers(base)] not in ([], [soldier])
+            lambda soldier=soldier: [one["id"] for one in soldiers(base)] not in ([], [soldier]),
+            "another soldier",
         )
         (one,) = soldiers(base)
         assert (one["task_id"], one["attempt"]) == (task, 1)
         soldier = one["id"]
-        eventually(lambda soldier=soldier: soldier in sessions(base))
+        eventually(lambda soldier=soldier: soldier in sessions(base), "its session")
     assert load(base, "tasks/in_progress", task)["retry_count"] == 0
     log = Path(base.tasks_log).read_text()
     assert "waits code=stopped" in log
     assert "soldier_lost" not in log
     kingdom("cancel", task, base=base)
-    eventually(lambda: ended(base, task))
+    until_ended(base, task)
 
 
 def test_a_general_taken_out_of_the_configuration_sees_to_its_soldiers_first(
@@ -107,17 +118,17 @@ def test_a_general_taken_out_of_the_configuration_sees_to_its_soldiers_first(
 ) -> None:
     _, task, soldier = at_work(base)
     kingdom("freeze", task, base=base)
-    eventually(lambda: [one["state"] for one in soldiers(base)] == ["frozen"])
+    until_soldier_is(base, "frozen")
     os.rename(base.path("config", "generals", "gen-a"), base.path("gone"))
     log = Path(base.system_log)
-    eventually(lambda: "role_removed target=gen-a" in log.read_text())
+    eventually(lambda: "role_removed target=gen-a" in log.read_text(), "its removal")
     kingdom("thaw", task, base=base)
-    eventually(lambda: [one["state"] for one in soldiers(base)] == ["running"])
+    until_soldier_is(base, "running")
     kingdom("cancel", task, base=base)
-    eventually(lambda: ended(base, task))
+    until_ended(base, task)
     assert status_of(base, task) == "cancelled"
-    assert soldier not in sessions(base)
-    eventually(lambda: not Seat(base, "gen-a").is_taken())
+    eventually(lambda: soldier not in sessions(base), "its session is gone")
+    eventually(lambda: not Seat(base, "gen-a").is_taken(), "gen-a has ended")
     assert "role_not_restarted" not in log.read_text()
 
 
@@ -127,7 +138,7 @@ def test_after_a_restart_each_general_has_its_own_soldiers_again(base: BaseDir) 
         assert kingdom("restart", base=base).code == 0
         assert [(one["id"], one["general"]) for one in soldiers(base)] == [(soldier, "gen-b")]
     kingdom("cancel", task, base=base)
-    eventually(lambda: ended(base, task))
+    until_ended(base, task)
     log = Path(base.tasks_log).read_text()
     assert "[gen-a]" not in log
     assert log.count("adopted") == 3
@@ -138,22 +149,24 @@ def test_cancel_ends_the_task_and_its_soldier_and_retry_makes_a_new_one(base: Ba
     refusal = one_sentence(kingdom("retry", task, base=base), 1)
     assert refusal == f"{task} has not ended yet; stop it with: kingdom cancel {task}"
     assert kingdom("cancel", event, base=base).out == f"{task} is being cancelled.\n"
-    eventually(lambda: ended(base, task))
+    until_ended(base, task)
     assert status_of(base, task) == "cancelled"
-    eventually(lambda: soldier not in sessions(base))
+    eventually(lambda: soldier not in sessions(base), "its session is gone")
     assert "has ended already" in one_sentence(kingdom("cancel", soldier, base=base), 1)
     again = kingdom("retry", task, "--fresh", base=base).out.split()[0]
-    eventually(lambda: again in [one["task_id"] for one in soldiers(base)])
+    eventually(
+        lambda: again in [one["task_id"] for one in soldiers(base)], "a soldier for the new task"
+    )
     made = load(base, "tasks/in_progress", again)
     assert (made["original_task_id"], made["fresh"]) == (task, True)
     kingdom("cancel", again, base=base)
-    eventually(lambda: ended(base, again))
+    until_ended(base, again)
 
 
 def test_a_frozen_soldier_goes_on_when_it_is_thawed(base: BaseDir) -> None:
     _, task, _ = at_work(base, seconds=2)
     assert kingdom("freeze", task, base=base).out == f"{task} is frozen.\n"
-    eventually(lambda: [one["state"] for one in soldiers(base)] == ["frozen"])
+    until_soldier_is(base, "frozen")
     shown = kingdom("status", base=base).out
     assert f"frozen     {task}" in shown
     assert f"for {task}, gen-a (frozen)" in shown
@@ -162,13 +175,13 @@ def test_a_frozen_soldier_goes_on_when_it_is_thawed(base: BaseDir) -> None:
     kingdom("thaw", base=base)
     assert not ended(base, task)
     assert kingdom("thaw", task, base=base).out == f"{task} is thawed.\n"
-    eventually(lambda: ended(base, task))
+    until_ended(base, task)
     assert status_of(base, task) == "completed"
 
 
 def test_logs_of_a_task_tell_its_steps_and_of_its_soldier_what_it_said(base: BaseDir) -> None:
     _, task, soldier = at_work(base, seconds=0.5)
-    eventually(lambda: ended(base, task))
+    until_ended(base, task)
     told = kingdom("logs", task, base=base)
     assert task in told.lines[0]
     assert any(soldier in line for line in told.lines)

@@ -17,31 +17,42 @@ from kingdom.ops.starting import start
 from kingdom.ops.status import status
 from kingdom.ops.stopping import running, stop
 from kingdom.runtime.detaching import detached
-from kingdom.runtime.processes import START_NOW, AlreadyRuns, Seat, until
+from kingdom.runtime.processes import START_NOW, AlreadyRuns, Seat
 from kingdom.runtime.warden import Warden
 from kingdom.store.paths import BaseDir
 from tests.support.cli import environment
+from tests.support.processes import is_alive
 from tests.support.puppets import (
     add_general,
     ended_afterwards,
-    eventually,
     found_kingdom,
-    is_alive,
+    looks,
     order,
     pid_of,
     start_puppets,
     story,
     suite,
+    until_up,
 )
+from tests.support.waiting import eventually
 
 ALL = ["envoy", "king", "gen-a", "gen-b"]
 
 
 @pytest.fixture(autouse=True)
-def kingdom_here(base: BaseDir) -> Iterator[None]:
+def kingdom_here(base: BaseDir, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Its warden goes round often; at its own pace it does in `test_journeys.py`."""
+    monkeypatch.setattr("kingdom.runtime.warden.LONGEST_PAUSE", 0.05)
     found_kingdom(base, "gen-a", "gen-b")
     with ended_afterwards(base):
         yield
+
+
+@pytest.fixture
+def soon_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Roles are started again, or try again, without much of a pause."""
+    monkeypatch.setattr("kingdom.runtime.restarts.FIRST_DELAY", 0.1)
+    monkeypatch.setattr("kingdom.runtime.role.FIRST_PAUSE", 0.1)
 
 
 def internal_events(base: BaseDir) -> list[dict[str, Any]]:
@@ -104,15 +115,16 @@ def test_stopping_what_does_not_run_is_no_error_and_twice_neither(base: BaseDir)
     assert stop(base).ended == []
 
 
+@pytest.mark.usefixtures("soon_again")
 @pytest.mark.parametrize("name", ["king", "gen-b"])
 def test_a_killed_role_is_started_again_and_that_is_told(base: BaseDir, name: str) -> None:
     start_puppets(base)
     before = pid_of(base, name)
     others = {one: pid_of(base, one) for one in ALL if one != name}
     os.kill(before, signal.SIGKILL)
-    eventually(lambda: Seat(base, name).holder() not in (None, before))
-    eventually(lambda: Seat(base, name).last_beat() is not None)
-    eventually(lambda: restarted(base) == [name])
+    eventually(lambda: Seat(base, name).holder() not in (None, before), f"another {name}")
+    until_up(base, name)
+    eventually(lambda: restarted(base) == [name], "its restart is told")
     assert internal_events(base)[-1]["data"]["pid"] == pid_of(base, name)
     assert internal_events(base)[-1]["actor"] == "warden"
     assert {one: pid_of(base, one) for one in others} == others
@@ -121,7 +133,7 @@ def test_a_killed_role_is_started_again_and_that_is_told(base: BaseDir, name: st
 def test_roles_of_a_killed_warden_end_by_themselves_in_order(base: BaseDir) -> None:
     pids = [pid_of(base, name) for name in start_puppets(base).up]
     os.kill(pid_of(base), signal.SIGKILL)
-    eventually(lambda: not any(map(is_alive, pids)))
+    eventually(lambda: not any(map(is_alive, pids)), "all have ended")
     assert sorted(line.split()[0] for line in story(base) if line.endswith("stop")) == sorted(ALL)
 
 
@@ -145,7 +157,7 @@ def test_a_heartbeat_of_a_former_life_does_not_pass_for_a_new_one(base: BaseDir)
     start_puppets(base)
     for name in ("warden", *ALL):
         os.kill(pid_of(base, name), signal.SIGKILL)
-    eventually(lambda: not running(base))
+    eventually(lambda: not running(base), "no role runs")
     assert Seat(base, "king").last_beat() is not None
     order(base, "king", "crash")
     started = start_puppets(base)
@@ -160,11 +172,12 @@ def test_a_role_that_cannot_start_is_reported_and_the_others_run(base: BaseDir) 
     assert "told to crash" in Path(base.system_log).read_text()
 
 
+@pytest.mark.usefixtures("soon_again")
 def test_a_role_that_could_not_start_is_tried_again(base: BaseDir) -> None:
     order(base, "king", "crash")
     start_puppets(base)
     order(base, "king", "")
-    eventually(lambda: Seat(base, "king").last_beat() is not None)
+    until_up(base, "king")
     assert "king" in restarted(base)
 
 
@@ -177,11 +190,13 @@ def test_one_role_can_be_restarted(base: BaseDir) -> None:
     assert {name: pid_of(base, name) for name in ALL} == before | {"king": fresh}
 
 
-def test_restarting_a_role_does_not_wait_for_its_backoff(base: BaseDir) -> None:
+def test_restarting_a_role_does_not_wait_for_its_backoff(
+    base: BaseDir, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kingdom.runtime.restarts.FIRST_DELAY", 300.0)
     order(base, "king", "crash")
     start_puppets(base)
-    log = Path(base.system_log)
-    eventually(lambda: "again_in=4.0" in log.read_text())
+    assert "again_in=300.0" in Path(base.system_log).read_text()
     order(base, "king", "")
     restart_role(base, "king")
     assert "king stop" not in story(base)
@@ -200,14 +215,14 @@ def test_general_stands_for_all_generals(base: BaseDir) -> None:
 def test_a_general_added_to_the_configuration_is_started(base: BaseDir) -> None:
     start_puppets(base)
     add_general(base, "gen-c")
-    eventually(lambda: Seat(base, "gen-c").last_beat() is not None)
+    until_up(base, "gen-c")
     assert restarted(base) == []
 
 
 def test_a_general_taken_out_of_the_configuration_is_stopped(base: BaseDir) -> None:
     start_puppets(base)
     os.rename(base.path("config", "generals", "gen-a"), base.path("gone"))
-    eventually(lambda: not Seat(base, "gen-a").is_taken())
+    eventually(lambda: not Seat(base, "gen-a").is_taken(), "gen-a has ended")
     assert "gen-a stop" in story(base)
     assert names(base) == ["envoy", "king", "gen-b"]
 
@@ -216,7 +231,9 @@ def take_out_a_busy_general(base: BaseDir) -> None:
     entries = [{"id": "soldier-1-1", "general": "gen-a"}]
     Path(base.sessions_file).write_text(json.dumps(entries))
     os.rename(base.path("config", "generals", "gen-a"), base.path("gone"))
-    eventually(lambda: "role_removed target=gen-a" in Path(base.system_log).read_text())
+    eventually(
+        lambda: "role_removed target=gen-a" in Path(base.system_log).read_text(), "its removal"
+    )
 
 
 @pytest.mark.parametrize("then", ["[]", '[{"general": "gen-b"}, 1]', "{", '"gen-a"'])
@@ -225,9 +242,10 @@ def test_a_general_taken_out_stays_while_soldiers_of_its_are_listed(
 ) -> None:
     start_puppets(base)
     take_out_a_busy_general(base)
-    assert not until(lambda: not Seat(base, "gen-a").is_taken(), 3.0)
+    looks(base, 5)
+    assert Seat(base, "gen-a").is_taken()
     Path(base.sessions_file).write_text(then)
-    eventually(lambda: not Seat(base, "gen-a").is_taken())
+    eventually(lambda: not Seat(base, "gen-a").is_taken(), "gen-a has ended")
     assert names(base) == ["envoy", "king", "gen-b"]
 
 
@@ -238,11 +256,12 @@ def test_a_general_that_dies_without_its_package_is_not_restarted_and_that_is_to
     take_out_a_busy_general(base)
     os.kill(pid_of(base, "gen-a"), signal.SIGKILL)
     log = Path(base.system_log)
-    eventually(lambda: "role_not_restarted target=gen-a" in log.read_text())
+    eventually(lambda: "role_not_restarted target=gen-a" in log.read_text(), "that is told")
     os.rename(base.path("gone"), base.path("config", "generals", "gen-a"))
-    eventually(lambda: Seat(base, "gen-a").last_beat() is not None)
+    until_up(base, "gen-a")
 
 
+@pytest.mark.usefixtures("soon_again")
 def test_a_role_killed_while_the_configuration_is_wrong_gets_the_last_good_one(
     base: BaseDir,
 ) -> None:
@@ -250,10 +269,11 @@ def test_a_role_killed_while_the_configuration_is_wrong_gets_the_last_good_one(
     Path(base.path("config", "king.yaml")).write_text("nonsense: 1\n")
     before = pid_of(base, "king")
     os.kill(before, signal.SIGKILL)
-    eventually(lambda: Seat(base, "king").holder() not in (None, before))
-    eventually(lambda: Seat(base, "king").last_beat() is not None)
+    eventually(lambda: Seat(base, "king").holder() not in (None, before), "another king")
+    until_up(base, "king")
 
 
+@pytest.mark.usefixtures("soon_again")
 def test_a_role_whose_disk_is_full_pauses_and_goes_on(base: BaseDir) -> None:
     order(base, "king", "busy")
     started = start(base, suite(base), environment())
@@ -262,7 +282,7 @@ def test_a_role_whose_disk_is_full_pauses_and_goes_on(base: BaseDir) -> None:
     assert "role.paused" in Path(base.system_log).read_text()
     order(base, "king", "")
     steps = story(base).count("king step")
-    eventually(lambda: story(base).count("king step") > steps)
+    eventually(lambda: story(base).count("king step") > steps, "another step")
     assert pid_of(base, "king") == pid
 
 
@@ -272,10 +292,10 @@ def test_a_role_that_someone_runs_already_fails_with_that_one_s_pid(base: BaseDi
         Seat(base, "king").take()
         while True:
             signal.pause()
-    eventually(lambda: Seat(base, "king").holder() == other)
+    eventually(lambda: Seat(base, "king").holder() == other, "someone has the seat")
     impatient(base, "king")
     log = Path(base.system_log)
-    eventually(lambda: log.exists() and "role.failed" in log.read_text())
+    eventually(lambda: log.exists() and "role.failed" in log.read_text(), "it failed")
     assert f"The king of {base.root} (pid {other}) runs already." in log.read_text()
     assert stop(base).ended == ["king", "warden"]
     os.waitpid(other, 0)
@@ -285,17 +305,17 @@ def impatient(base: BaseDir, *only: str) -> None:
     """A warden that does not wait long for anybody, in the background."""
     warden = Warden(base, suite(base, *only), environment(), patience=0.2)
     detached(warden.run, base.path("logs", "warden.log"))
-    eventually(lambda: Seat(base, "warden").last_beat() is not None)
+    until_up(base, "warden")
 
 
 def test_a_role_that_does_not_end_when_asked_is_killed(base: BaseDir) -> None:
     order(base, "gen-a", "hang")
     impatient(base)
-    eventually(lambda: "gen-a step" in story(base))
-    eventually(lambda: Seat(base, "king").last_beat() is not None)
+    eventually(lambda: "gen-a step" in story(base), "gen-a hangs in its step")
+    until_up(base, "king")
     pid = pid_of(base, "gen-a")
     os.kill(pid_of(base), signal.SIGTERM)
-    eventually(lambda: not running(base) and not Seat(base, "warden").is_taken())
+    eventually(lambda: not running(base) and not Seat(base, "warden").is_taken(), "all have ended")
     assert not is_alive(pid)
     text = Path(base.system_log).read_text()
     assert f"error: warden.role_killed target=gen-a pid={pid}" in text
@@ -305,24 +325,24 @@ def test_a_role_that_does_not_end_when_asked_is_killed(base: BaseDir) -> None:
 def test_asked_twice_it_does_not_wait_for_anyone(base: BaseDir) -> None:
     order(base, "king", "hang")
     start_puppets_without_waiting(base)
-    eventually(lambda: {"king step", "gen-a step"} <= set(story(base)))
+    eventually(lambda: {"king step", "gen-a step"} <= set(story(base)), "both are at work")
     warden = pid_of(base)
     os.kill(warden, signal.SIGTERM)
-    eventually(lambda: "gen-a stop" in story(base))
+    eventually(lambda: "gen-a stop" in story(base), "gen-a has ended")
     os.kill(warden, signal.SIGINT)
-    eventually(lambda: not running(base))
+    eventually(lambda: not running(base), "no role runs")
 
 
 def start_puppets_without_waiting(base: BaseDir) -> None:
     warden = Warden(base, suite(base), environment(), patience=300)
     detached(warden.run, base.path("logs", "warden.log"))
-    eventually(lambda: Seat(base, "warden").last_beat() is not None)
+    until_up(base, "warden")
 
 
 def test_everything_ends_when_the_base_directory_is_removed(base: BaseDir) -> None:
     pids = [start_puppets(base).pid, *(pid_of(base, name) for name in ALL)]
     shutil.rmtree(base.root)
-    eventually(lambda: not any(map(is_alive, pids)))
+    eventually(lambda: not any(map(is_alive, pids)), "all have ended")
     assert not os.path.exists(base.root)
 
 
@@ -333,7 +353,9 @@ def test_a_crash_loop_is_told_in_the_log_and_to_whoever_asks(base: BaseDir) -> N
     for _ in range(6):
         ends = log.read_text().count("role_ended target=king")
         os.kill(pid_of(base), START_NOW)
-        eventually(lambda ends=ends: log.read_text().count("role_ended target=king") > ends)
+        eventually(
+            lambda ends=ends: log.read_text().count("role_ended target=king") > ends, "one more"
+        )
     assert "error: warden.crash_loop target=king" in log.read_text()
     told = {one["name"]: one for one in status(base, environment())["roles"]}
     assert told["king"]["crash_loop"]

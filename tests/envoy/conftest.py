@@ -1,0 +1,28 @@
+"""Fixtures of the envoy's tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from kingdom.store.paths import BaseDir
+from tests.support.envoy import Life
+from tests.support.kingdom import MovableClock
+
+
+@pytest.fixture
+def live(base: BaseDir, clock: MovableClock) -> Iterator[Callable[..., Life]]:
+    """One life of the envoy after the other; the one before has ended."""
+    lives: list[Life] = []
+
+    def begin(**options: Any) -> Life:
+        for life in lives:
+            life.end()
+        lives[:] = [Life(base, clock, **options)]
+        return lives[0]
+
+    yield begin
+    for life in lives:
+        life.end()
