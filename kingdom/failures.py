@@ -95,6 +95,12 @@ FAILURES = {
             "Raise timeout_seconds in the general's manifest, or make the work smaller.",
         ),
         Failure(
+            "no_progress",
+            "retry",
+            "The soldier said and did nothing for longer than its general allows.",
+            "See how far it came: kingdom logs SOLDIER; limits.no_progress_seconds sets the limit.",
+        ),
+        Failure(
             "verification_failed",
             "retry",
             "The soldier reported success, but a check of its general's did not pass.",
@@ -159,6 +165,66 @@ FAILURES = {
             "never",
             "A person took it out of the queue.",
             "Start it again with: kingdom retry TASK.",
+        ),
+        Failure(
+            "engine_limited",
+            "wait",
+            "The engine's usage limit is reached.",
+            "kingdom status says until when; work goes on by itself.",
+        ),
+        Failure(
+            "engine_overloaded",
+            "wait",
+            "The engine could not be reached, or is overloaded.",
+            "kingdom status says when it is tried again; work goes on by itself.",
+        ),
+        Failure(
+            "engine_login",
+            "never",
+            "The engine does not accept the login, or nothing is left to pay it with.",
+            "Log in again as the user that runs the kingdom, then: kingdom retry TASK.",
+        ),
+        Failure(
+            "engine_failed",
+            "retry",
+            "The engine ended with an error of its own.",
+            "See what it said: kingdom logs SOLDIER.",
+        ),
+        Failure(
+            "model_refused",
+            "never",
+            "The model declines to do this.",
+            "Say in other words what is wanted, then: kingdom retry TASK.",
+        ),
+        Failure(
+            "turns_exceeded",
+            "never",
+            "The soldier took all the turns it may take and was not done.",
+            "Raise the limit of turns, or make the work smaller; then: kingdom retry TASK.",
+        ),
+        Failure(
+            "budget_exceeded",
+            "never",
+            "The soldier spent all the money it may spend and was not done.",
+            "Raise the task's budget, or make the work smaller; then: kingdom retry TASK.",
+        ),
+        Failure(
+            "empty_run",
+            "retry",
+            "The engine reports a success in which the model said nothing.",
+            "See what it said: kingdom logs SOLDIER.",
+        ),
+        Failure(
+            "tools_denied",
+            "retry",
+            "The soldier was denied a tool, and ended without a result.",
+            "Allow it in the manifest's permissions.tools, or have the prompt do without.",
+        ),
+        Failure(
+            "session_lost",
+            "retry",
+            "The engine no longer has the session that was to be continued.",
+            "It is begun anew by itself.",
         ),
     )
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from kingdom.clock import isoformat
 from kingdom.envoy.questions import Question
 from kingdom.models.event import Event
 from kingdom.models.fields import Trust
@@ -26,13 +27,20 @@ def answer_event(
     source: str,
     at: datetime,
     now: datetime,
+    until: datetime | None = None,
 ) -> Event:
-    """The same answer is the same event: its id has the task and the second it was given."""
+    """The same answer is the same event: its id has the task and the second it was given.
+
+    `until`: if it is the default, when that was taken.
+    """
+    payload = {"task_id": task_id, "text": text, "answered_by": answered_by}
+    if until is not None:
+        payload["until"] = isoformat(until)
     return Event(
         id=f"{id_prefix(task_id)}{int(at.timestamp())}",
         type=ANSWER,
         source=source,
-        payload={"task_id": task_id, "text": text, "answered_by": answered_by},
+        payload=payload,
         priority="high",  # someone waits, or has waited
         created_at=now,
         trust=TRUST,

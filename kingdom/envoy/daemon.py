@@ -161,6 +161,8 @@ class Envoy:
         self._notebook.save()
         self._log.error("message.failed", error=str(error), **facts)
         self._tell("message.failed", message, error=error.sentence)
+        buried = {"id": message.id, "code": error.code, "reason": error.sentence}
+        self._emit("queue.buried", {"stream": STREAM, **buried}, message.trace_id)
 
     def _note(self, message: MessageBase, thread: Thread | None) -> None:
         answered = named(message, "answers")
@@ -244,8 +246,16 @@ class Envoy:
         """Published before it is noted: after a crash the same event is published again, which
         the bus knows by its id."""
         now = self._clock.now()
+        until = at if answered_by == BY_DEFAULT else None
         event = answer_event(
-            task_id, question, text, answered_by=answered_by, source=SOURCE, at=at, now=now
+            task_id,
+            question,
+            text,
+            answered_by=answered_by,
+            source=SOURCE,
+            at=at,
+            now=now,
+            until=until,
         )
         fresh = self._bus.publish("events", event)[0]
         self._notebook.revise(task_id, question.revised(answered_at=now))

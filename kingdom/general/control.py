@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from kingdom.runtime import control
 from kingdom.store import disk
 from kingdom.store.paths import BaseDir
@@ -24,6 +26,11 @@ class Control:
 
     def is_frozen(self, task_id: str) -> bool:
         return self.all_frozen or task_id in self.frozen
+
+    def cancel(self, task_id: str, *, by: str, at: datetime) -> None:
+        """As the king does it at a person's command."""
+        self._control.ask("cancel", task_id, by=by, at=at)
+        self.cancelled.add(task_id)
 
     def forget(self, task_id: str) -> None:
         """It has ended, and what was asked for it is done or void."""

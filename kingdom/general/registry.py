@@ -13,7 +13,9 @@ from typing import Any
 
 from kingdom.clock import Clock
 from kingdom.general.spec import SoldierFiles
+from kingdom.runtime.warden import registry_lock
 from kingdom.store import disk
+from kingdom.store.locks import Lock
 from kingdom.store.paths import BaseDir
 from kingdom.store.state import read_json, write_json
 
@@ -63,7 +65,7 @@ class Registry:
         self._general = general
         self._files = files
         self._clock = clock
-        self._lock = disk.Lock(f"{base.sessions_file.removesuffix('.json')}.lock")
+        self._lock = Lock(registry_lock(base))
 
     @contextmanager
     def open(self) -> Iterator[Register | None]:

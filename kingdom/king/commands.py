@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Literal, get_args
 
 from kingdom.models.base import Record
@@ -14,16 +15,34 @@ from kingdom.models.ids import is_id
 from kingdom.models.result import NeedsHuman
 from kingdom.models.task import Task
 from kingdom.settings.wording import shown
+from kingdom.words import ENGLISH, Words
 
 Verb = Literal["cancel", "freeze", "thaw", "retry"]
 VERBS: tuple[Verb, ...] = get_args(Verb)
 OPEN_STATES = ("pending", "in_progress")
+BY_DEFAULT = "default"  # who answered, as the envoy says it, if nobody did in time
 
 Found = tuple[str, Record] | None  # what the bus answers when it is asked to look
 
 
 class Objection(Exception):
-    """Why what was asked cannot be done."""
+    """Why what was asked cannot be done, in English, as files and logs say it."""
+
+    def said(self, words: Words) -> str:
+        """As people read it."""
+        return str(self)
+
+
+class Refusal(Objection):
+    """One that is told in the thread."""
+
+    def __init__(self, name: str, **values: str) -> None:
+        super().__init__(Words(ENGLISH)(name, **values))
+        self._name = name
+        self._values = values
+
+    def said(self, words: Words) -> str:
+        return words(self._name, **self._values)
 
 
 @dataclass(frozen=True)
@@ -38,6 +57,7 @@ class Answer:
     task_id: str
     text: str
     answered_by: str = ""
+    until: datetime | None = None  # if it is the default: when that was taken
 
 
 def read_command(payload: Mapping[str, Any]) -> Command:
@@ -59,7 +79,16 @@ def read_answer(payload: Mapping[str, Any]) -> Answer:
         raise Objection(f"{shown(task_id)} is not a task's id.")
     if not isinstance(text, str) or not text.strip():
         raise Objection("The answer has no text.")
-    return Answer(str(task_id), text, who if isinstance(who, str) else "")
+    until = _moment(payload.get("until")) if who == BY_DEFAULT else None
+    return Answer(str(task_id), text, who if isinstance(who, str) else "", until)
+
+
+def _moment(value: object) -> datetime | None:
+    try:
+        found = datetime.fromisoformat(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
+    return found if found and found.tzinfo else None
 
 
 def open_task(task_id: str, found: Found) -> Task:
@@ -92,19 +121,19 @@ def open_question(answer: Answer, task: Found, result: Found, generals: Collecti
     _, asked = _known(answer.task_id, task)
     question = result[1] if result else None
     if not isinstance(question, NeedsHuman):
-        raise Objection(f"{answer.task_id} asked no question.")
+        raise Refusal("king_no_question", task=answer.task_id)
     if question.answered_by is not None:
-        raise Objection(f"The question of {answer.task_id} was answered already.")
+        raise Refusal("king_answered_already", task=answer.task_id)
     _check_installed(asked, generals)
     return asked
 
 
 def _known(task_id: str, found: Found) -> tuple[str, Task]:
     if found is None or not isinstance(found[1], Task):
-        raise Objection(f"No task {task_id} is known.")
+        raise Refusal("king_no_task", task=task_id)
     return found[0], found[1]
 
 
 def _check_installed(task: Task, generals: Collection[str]) -> None:
     if task.target_general not in generals:
-        raise Objection(f"{task.target_general}, whose task {task.id} is, is not installed.")
+        raise Refusal("king_not_installed", general=task.target_general, task=task.id)

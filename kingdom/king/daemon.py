@@ -1,9 +1,9 @@
 """The king's process.
 
-Reads `queue/events/pending`, `state/results`, `state/resources.json`, `state/control` and the
-configuration. Writes events, tasks and messages through the bus, and `state/control`. Keeps
-`state/king/schedule-sent.json` and `state/king/deferred.json`; the rest of what it knows it learns
-again from the queues when it starts.
+Reads `queue/events/pending`, `state/results`, `state/resources.json`, `state/control`, every
+`dead/` and the configuration. Writes events, tasks and messages through the bus, and
+`state/control`. Keeps `schedule-sent.json`, `deferred.json` and `buried.json` in `state/king/`; the
+rest of what it knows it learns again from the queues when it starts.
 
 A crash leaves at most an event, a result or a command that was taken and not finished. The next
 king takes it again: everything that follows from one of them is one commit.
@@ -11,11 +11,10 @@ king takes it again: everything that follows from one of them is one commit.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 
-from kingdom.bus.files.remains import writer_is_gone
 from kingdom.bus.port import Accept
+from kingdom.king.burials import Burials
 from kingdom.king.desk import Desk
 from kingdom.king.dispatch import Dispatch
 from kingdom.king.gate import Deferrals, Gate
@@ -26,8 +25,6 @@ from kingdom.king.timetable import Timetable
 from kingdom.king.vigil import Vigil
 from kingdom.runtime.control import Control
 from kingdom.runtime.role import Setting
-from kingdom.store import disk
-from kingdom.store.paths import TEMPORARY_PREFIX
 
 
 class King:
@@ -48,13 +45,13 @@ class King:
         self._timetable = Timetable(desk, self._gate, outstanding)
         self._dispatch = Dispatch(desk, self._gate, outstanding, self._deferrals)
         self._vigil = Vigil(desk, events, outstanding, control)
+        self._burials = Burials(desk)
 
     def start(self) -> None:
-        for directory in (self._desk.setting.base.path("state", "king"), self._control.directory):
-            _sweep(directory)
         self._vigil.start()
         self._deferrals.start()
         self._timetable.start()
+        self._burials.start()
 
     def step(self) -> float:
         interval = self._desk.config.settings.king.polling.interval_seconds
@@ -64,6 +61,7 @@ class King:
         self._reports.step()
         self._petitions.step()
         self._vigil.step(interval)
+        self._burials.step(interval)
         self._timetable.step()
         self._dispatch.step()
         self._deferrals.step()
@@ -87,13 +85,6 @@ class King:
         if problem and problem != self._problem:
             self._desk.log.error("config.refused", error=problem)
         self._problem = problem
-
-
-def _sweep(directory: str) -> None:
-    """A king that was killed while it wrote left a file under a temporary name."""
-    for name in disk.names(directory):
-        if name.startswith(TEMPORARY_PREFIX) and writer_is_gone(name):
-            disk.remove(os.path.join(directory, name))
 
 
 def make(setting: Setting) -> King:

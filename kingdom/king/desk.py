@@ -134,6 +134,10 @@ class Desk:
     def now(self) -> datetime:
         return self.setting.clock.now()
 
+    def shown(self, moment: datetime) -> str:
+        """As people read it, in the kingdom's time zone."""
+        return f"{moment.astimezone(self.config.settings.system.zone):%Y-%m-%d %H:%M:%S}"
+
     def soon(self) -> datetime:
         return self.now() + SOON
 

@@ -22,7 +22,7 @@ from kingdom.models.message import (
 )
 from kingdom.models.result import Failed, Killed, NeedsHuman, Skipped, Success
 from kingdom.models.task import Task
-from kingdom.words import Words
+from kingdom.words import ENGLISH, Words
 
 AnyResult = Success | Failed | NeedsHuman | Skipped | Killed
 FINAL = {"final": True}
@@ -77,9 +77,17 @@ def _with_title(content: str, task: Task) -> str:
     return f"{content}\n{title_of(task)}".rstrip()
 
 
-def resumption_of(task: Task, words: Words, answer: str, who: str, original: str) -> Draft:
-    """In the thread of the task that asked, which the new one inherits."""
-    content = words("king_resumed", answer=answer, who=who or "?", **_names(task))
+def resumption_of(
+    task: Task, words: Words, answer: str, who: str, original: str, *, until: str = ""
+) -> Draft:
+    """In the thread of the task that asked, which the new one inherits.
+
+    `until`: when the default was taken, since nobody had answered.
+    """
+    if until:
+        content = words("king_defaulted", answer=answer, moment=until, **_names(task))
+    else:
+        content = words("king_resumed", answer=answer, who=who or "?", **_names(task))
     return Draft(ThreadUpdate, content, {"context": {"inherits": original, "answers": original}})
 
 
@@ -88,24 +96,36 @@ def burial_of(task: Task, words: Words) -> Draft:
     delivery = task.delivery
     code = delivery.last_error_code or "dropped"
     error = delivery.last_error_message or words("king_no_report")
+    known = words.failure(code)
+    if known and words.language != ENGLISH:  # the message's own words are English
+        error = known.sentence
     return _failed(task, words, error, code)
 
 
 def _failure(result: Failed | Killed, task: Task, words: Words) -> Draft:
     soldier = (result.metrics or {}).get("soldier_id")
     code = result.error_code or ("soldier_killed" if result.status == "killed" else "failed")
-    return _failed(task, words, result.error, code, soldier)
+    return _failed(task, words, _error_of(result, words), code, soldier)
+
+
+def _error_of(result: Failed | Killed, words: Words) -> str:
+    """A soldier's own words as they are. Those of its general begin with the failure's sentence,
+    which is said in the language of people; what follows are facts."""
+    known, told = FAILURES.get(result.error_code or ""), words.failure(result.error_code or "")
+    if known is None or told is None or result.summary != known.sentence:
+        return result.error
+    return result.error.replace(known.sentence, told.sentence, 1)
 
 
 def _failed(task: Task, words: Words, error: str, code: str, soldier: object = None) -> Draft:
     content = words("king_failed", error=error, code=code, **_names(task))
-    if remedy := _remedy(code, task.id, soldier):
+    if remedy := _remedy(words, code, task.id, soldier):
         content = f"{content}\n{remedy}"
     return _closing(content, urgency="high")
 
 
-def _remedy(code: str, task_id: str, soldier: object) -> str:
-    known = FAILURES.get(code)
+def _remedy(words: Words, code: str, task_id: str, soldier: object) -> str:
+    known = words.failure(code)
     if known is None:
         return ""
     names = {"TASK": task_id, "SOLDIER": soldier if isinstance(soldier, str) else task_id}
@@ -129,8 +149,10 @@ def _announcements(result: AnyResult, task: Task, words: Words) -> Iterator[Draf
         said = result.proclamation
         yield Draft(Notification, said.message, {"channel": said.channel})
     if result.notify_channel:
-        text = result.question or result.error or result.reason or result.summary
-        content = words("king_notice", text=text, status=result.status, **_names(task))
+        error = _error_of(result, words) if isinstance(result, Failed | Killed) else result.error
+        text = result.question or error or result.reason or result.summary
+        status = words(f"king_status_{result.status}")
+        content = words("king_notice", text=text, status=status, **_names(task))
         yield Draft(Notification, content, {"channel": result.notify_channel})
 
 

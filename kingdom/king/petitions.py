@@ -62,7 +62,7 @@ class Petitions:
             asked = commands.open_question(answer, task, result, self._desk.config.generals)
         except Objection as objection:
             known = task[1] if task and isinstance(task[1], Task) else None
-            self._refuse_answer(claim, known, result[1] if result else None, str(objection))
+            self._refuse_answer(claim, known, result[1] if result else None, objection)
             return
         question = self._desk.hands.named("results", asked.id)
         if question is None or question.message.delivery.processed_at is None:
@@ -73,7 +73,10 @@ class Petitions:
     def _resume(self, claim: Claim, question: Claim, asked: Task, answer: Answer) -> None:
         desk = self._desk
         task = self._continued(asked, claim, answer, question.message)
-        draft = resumption_of(task, desk.words, answer.text, answer.answered_by, asked.id)
+        until = desk.shown(answer.until) if answer.until else ""
+        draft = resumption_of(
+            task, desk.words, answer.text, answer.answered_by, asked.id, until=until
+        )
         desk.hands.commit(
             [
                 Move(claim, "dispatched", fields={"task_id": task.id, "trace_id": task.trace_id}),
@@ -112,11 +115,15 @@ class Petitions:
             asked, event_id=claim.id, type=RESUME, payload=payload, priority=HIGH
         )
 
-    def _refuse_answer(self, claim: Claim, task: Task | None, result: object, reason: str) -> None:
+    def _refuse_answer(
+        self, claim: Claim, task: Task | None, result: object, objection: Objection
+    ) -> None:
         """Said in the thread, if there is one: someone waits there for something to happen."""
-        draft = Draft(ThreadUpdate, self._desk.words("king_refused_answer", reason=reason))
+        words = self._desk.words
+        said = words("king_refused_answer", reason=objection.said(words))
+        draft = Draft(ThreadUpdate, said)
         told = [] if task is None else [(draft, self._speaker_for(task, result))]
-        self._end(claim, "failed", reason, self._desk.messages(told))
+        self._end(claim, "failed", str(objection), self._desk.messages(told))
 
     def _speaker_for(self, task: Task, result: object) -> Task:
         """Who has the thread now: the task that went on with the answer, if one did."""

@@ -80,6 +80,8 @@ class Vigil:
         reason = f"Its task {event.task_id or ''} is gone."
         self._desk.hands.commit([Move(claim, "completed", "failed", {"reason": reason})])
         self._desk.log.warning("event.task_gone", event_id=event.id, task_id=event.task_id)
+        if event.task_id:
+            self._tell_of_end(event.task_id, event.trace_id, reason)
 
     def step(self, interval: float) -> None:
         moment = self._desk.monotonic()
@@ -101,10 +103,20 @@ class Vigil:
             self._close(task, "failed" if result[1].status in ("failed", "killed") else "completed")
         elif (found and found[0] == DEAD) or task.id in self._silent:
             now = found[1] if found and isinstance(found[1], Task) else task
-            self._close(now, "failed", burial_of(now, self._desk.words))
+            self._end_unreported(found[0] if found else "", now)
         else:
             return True
         return False
+
+    def _end_unreported(self, state: str, task: Task) -> None:
+        if state == "completed" and _was_moved_by_hand(task):
+            self._end(task, "dropped")
+        elif state == DEAD and task.delivery.locked_by:
+            claim = self._desk.hands.named("tasks", task.id)
+            if claim is not None:  # else its general is at it, and puts it back
+                self._desk.hands.put_back(claim)
+        else:
+            self._close(task, "failed", burial_of(task, self._desk.words))
 
     def _attend(self, state: str, task: Task) -> None:
         """One that waits to be tried again, or whose general is gone: that one ends no task."""
@@ -112,13 +124,14 @@ class Vigil:
         self._outstanding.rest(task.id, state == PENDING and due > _moment(self._desk.now()))
         is_absent = task.target_general not in self._desk.config.generals
         if is_absent and self._control.is_asked("cancel", task.id):
-            self._cancel(task)
+            self._end(task, "cancelled")
 
-    def _cancel(self, task: Task) -> None:
+    def _end(self, task: Task, code: str) -> None:
+        """With a result, in its general's place; it is then handled as any other."""
         claim = self._desk.hands.named("tasks", task.id)
         if claim is None:
             return  # its general still lives, and will do it
-        failure = FAILURES["cancelled"]
+        failure = FAILURES[code]
         result = Killed(
             task_id=task.id,
             summary=failure.sentence,
@@ -129,7 +142,7 @@ class Vigil:
         )
         self._desk.hands.commit([Move(claim, "completed", "cancelled")], [New("results", result)])
         self._control.forget(task.id)
-        self._desk.tell("task.cancelled", task.trace_id, task_id=task.id, reason=failure.sentence)
+        self._tell_of_end(task.id, task.trace_id, failure.sentence)
         self._desk.task_log.note(task.id, "ended", status="killed", code=failure.code)
 
     def _close(self, task: Task, status: str, *drafts: Draft) -> None:
@@ -142,6 +155,9 @@ class Vigil:
             moves = [Move(event, "completed", status)] if event else []
             desk.hands.commit(moves, desk.messages((draft, task) for draft in drafts))
             code = task.delivery.last_error_code
+            if drafts:  # else someone reported, and told of its end
+                reason = task.delivery.last_error_message or FAILURES["dropped"].sentence
+                self._tell_of_end(task.id, task.trace_id, reason)
             desk.task_log.note(task.id, "closed", status=status, code=code)
             desk.log.warning(
                 "task.closed",
@@ -153,6 +169,15 @@ class Vigil:
             )
         self._outstanding.remove(task.id)
         self._control.forget(task.id)
+
+    def _tell_of_end(self, task_id: str, trace_id: str | None, reason: str) -> None:
+        self._desk.tell("task.cancelled", trace_id, task_id=task_id, reason=reason)
+
+
+def _was_moved_by_hand(task: Task) -> bool:
+    """Whether no verb of the bus brought it where ended ones lie: those note it, and take the
+    lease away."""
+    return task.delivery.processed_at is None or task.delivery.locked_by is not None
 
 
 def _moment(moment: datetime | None) -> float:

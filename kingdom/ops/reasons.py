@@ -28,9 +28,11 @@ from kingdom.ops.hold_ups import (
     wishes,
 )
 from kingdom.ops.listing import ENDED, seconds
-from kingdom.ops.relations import SOLDIER, Found, Journey, Line, files, journey_of
+from kingdom.ops.relations import SOLDIER, TASK_LOG, Found, Journey, Line, files, journey_of
+from kingdom.ops.stopping import is_running
 from kingdom.ops.surroundings import Surroundings
 from kingdom.ops.tracing import Moment, in_utc, trace
+from kingdom.ops.whereabouts import last_soldier
 from kingdom.store import disk
 from kingdom.store.paths import BaseDir
 from kingdom.topology import DEAD, PENDING
@@ -38,6 +40,7 @@ from kingdom.words.spans import age
 
 KING, ENVOY = "king", "envoy"
 CANCELLED = "cancelled"  # the same word for the task and for the failure
+STARTS = "Start it with: kingdom start"
 _SHOWN = 3
 
 
@@ -159,16 +162,52 @@ class _Teller:
         yield from self._course(one)
 
     def _course(self, one: Found) -> Iterator[Reason]:
-        if one.state == PENDING:
+        soldier = last_soldier(self._around.base, one.id)
+        lives = bool(soldier) and is_running(self._around.base, soldier)
+        if one.state == PENDING and lives:
+            yield from self._back_in_pending(one, soldier)
+        elif one.state == PENDING:
             yield from hold_ups(self._around, one, text(one, "target_general"))
             yield from self._soldiers(one)
         elif one.state == "in_progress":
             yield from self._at_work(one)
-        elif one.state == DEAD:
-            yield from burial(one)
         else:
-            result = self._journey.of("results", one.id)
-            yield from self._result(result) if result else iter([_without_result(one)])
+            yield from burial(one) if one.state == DEAD else self._ended(one)
+            if lives:
+                yield self._still_running(one, soldier)
+
+    def _ended(self, one: Found) -> Iterator[Reason]:
+        result = self._journey.of("results", one.id)
+        if result:
+            yield from self._result(result)
+        elif not _was_moved_by_hand(one):
+            yield _without_result(one)
+        else:
+            yield Reason("Someone moved its file here by hand, and nobody has reported on it.")
+            yield from self._to_be_closed()
+
+    def _to_be_closed(self) -> Iterator[Reason]:
+        if self._around.runs(KING):
+            yield Reason("The king ends it in a moment, and says so in its thread.")
+        else:
+            yield Reason("The king, who would end it, is not running.", STARTS)
+
+    def _back_in_pending(self, one: Found, soldier: str) -> Iterator[Reason]:
+        general = text(one, "target_general")
+        if not delivery_of(one).get("locked_by"):
+            yield Reason(f"{soldier}, which was at it before, is being ended; then it begins anew.")
+            return
+        yield Reason(f"{soldier} still runs: someone moved the file here by hand meanwhile.")
+        if self._around.runs(general):
+            yield Reason(f"{general} puts it back, and goes on with that soldier.")
+        else:
+            yield Reason(f"{general}, which would go on with that soldier, is not running.", STARTS)
+
+    def _still_running(self, one: Found, soldier: str) -> Reason:
+        general = text(one, "target_general")
+        if self._around.runs(general):
+            return Reason(f"{soldier} still runs, and is being ended by {general}.")
+        return Reason(f"{soldier} still runs, until {general} is back and ends it.", STARTS)
 
     def _cause(self, one: Found) -> Iterator[Reason]:
         event_id, general = text(one, "event_id"), text(one, "target_general")
@@ -222,6 +261,22 @@ class _Teller:
         since = self._ago(seconds(at) or around.now.timestamp())
         said = f"{soldier} has been at it for {since} (attempt {entry.get('attempt', 1)}){pulse}."
         yield Reason(said, f"Look over its shoulder: kingdom attach {soldier}")
+        if self._was_put_back(one, soldier):
+            yield Reason(
+                f"Someone moved its file to {PENDING}/ by hand; {general} put it back, for one "
+                "soldier at a time may be at it.",
+                f"To begin anew: kingdom cancel {one.id}, then kingdom retry {one.id}",
+            )
+
+    def _was_put_back(self, one: Found, soldier: str) -> bool:
+        """During this attempt."""
+        lines = (line for line in self._journey.lines if line.type == TASK_LOG)
+        steps = [line.data for line in lines if line.data.get("soldier_id") == soldier]
+        return any(
+            (step["task_id"], step["step"]) == (one.id, "put_back")
+            and f"found_in={PENDING}" in step["facts"]
+            for step in steps
+        )
 
     # Results
 
@@ -320,9 +375,19 @@ def _without_result(one: Found) -> Reason:
     return Reason(f"{ended} {failure.sentence} {kept}", failure.remedy.replace("TASK", one.id))
 
 
+def _was_moved_by_hand(one: Found) -> bool:
+    """Where ended ones lie, and no verb of the bus brought it there: those take the lease away and
+    note when that was."""
+    delivery = delivery_of(one)
+    return bool(delivery.get("locked_by")) or not delivery.get("processed_at")
+
+
 def _settled(answer: Found) -> tuple[str, str]:
     """How a question came to its end, and what the next task does then."""
-    words = _within(answer, "payload", "text")
+    words, until = _within(answer, "payload", "text"), _within(answer, "payload", "until")
+    if until:
+        said = f"Nobody answered it until {in_utc(until)}, so its default was taken:"
+        return f"{said} {sentence(words)}", "goes on with that"
     if _within(answer, "payload", "command") == "retry":
         return f"Nobody answered it: it was tried again ({answer.id}).", "tries it again"
     said = f"It was answered: {sentence(words)}" if words.strip() else _answered_by(answer.id)

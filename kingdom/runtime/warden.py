@@ -13,7 +13,8 @@ from __future__ import annotations
 import gc
 import os
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import groupby
 from typing import Any
 
@@ -36,11 +37,27 @@ from kingdom.runtime.processes import (
 from kingdom.runtime.restarts import FIRST_DELAY
 from kingdom.runtime.role import run
 from kingdom.store import disk, state
+from kingdom.store.locks import Lock
 from kingdom.store.paths import BaseDir
 from kingdom.topology import role_of
 
 LONGEST_PAUSE = 2.0  # seconds between two looks at the configuration
 SHORT_PAUSE, LONGEST_START = 0.02, 60.0  # while someone may wait for roles to come up
+
+
+@contextmanager
+def registry_of(base: BaseDir) -> Iterator[bool]:
+    """Whether nobody else has `state/sessions.json` in hand just now; then nobody gets it."""
+    lock = Lock(registry_lock(base))
+    try:
+        yield lock.try_acquire()
+    finally:
+        lock.close()
+
+
+def registry_lock(base: BaseDir) -> str:
+    """Held by whoever changes `state/sessions.json`, or must know that nobody does."""
+    return f"{base.sessions_file.removesuffix('.json')}.lock"
 
 
 class Warden:
@@ -167,12 +184,18 @@ class Warden:
             del self._children[child.post.name]
 
     def _end_unwanted(self) -> None:
-        """Each as soon as it has nothing left to see to: no other process could do that for it."""
+        """Each as soon as it has nothing left to see to: no other process could do that for it.
+
+        Asked with the registry of soldiers in hand. A general begins one only with that in its own
+        and its package in place, so what was not entered by now never will be.
+        """
         for child in self._children.values():
-            asked = child.kill_at is not None
-            if child.wanted or asked or self._suite.is_busy(self._base, child.post.name):
+            if child.wanted or child.kill_at is not None:
                 continue
-            self._ask_to_end(child)
+            with registry_of(self._base) as is_ours:
+                busy = not is_ours or self._suite.is_busy(self._base, child.post.name)
+            if not busy:
+                self._ask_to_end(child)
 
     def _forgive(self) -> None:
         for child in self._children.values():

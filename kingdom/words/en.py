@@ -18,6 +18,18 @@ SENTENCES: dict[str, str] = {
     "king_failed": "{task} failed ({code}): {error}",
     "king_no_report": "It was taken out of the queue, and nobody will report on it.",
     "king_resumed": "{who} answered: {answer}\n{general} goes on with {task}.",
+    "king_defaulted": "Nobody answered until {moment}, so the default was taken: {answer}\n"
+    "{general} goes on with {task}.",
     "king_refused_answer": "The answer was not taken: {reason}",
     "king_notice": "{task} ({general}, {status}): {text}",
+    "king_status_success": "success",
+    "king_status_failed": "failed",
+    "king_status_killed": "killed",
+    "king_status_skipped": "skipped",
+    "king_status_needs_human": "needs_human",
+    # Why the king does not take an answer, or do what a command asks.
+    "king_no_task": "No task {task} is known.",
+    "king_no_question": "{task} asked no question.",
+    "king_answered_already": "The question of {task} was answered already.",
+    "king_not_installed": "{general}, whose task {task} is, is not installed.",
 }

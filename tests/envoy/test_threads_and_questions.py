@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from kingdom.store.paths import BaseDir
 from tests.support.envoy import (
     TASK,
     Life,
+    Willing,
     awaiting,
     console,
     internal,
@@ -32,21 +33,6 @@ from tests.support.kingdom import START, MovableClock, counts, files, load, mess
 
 RESUMED = "task-20260207-002"
 FILES = ["thread-mappings.json", "awaiting-responses.json"]
-
-
-@pytest.fixture
-def live(base: BaseDir, clock: MovableClock) -> Iterator[Callable[..., Life]]:
-    lives: list[Life] = []
-
-    def begin(**options: Any) -> Life:
-        for life in lives:
-            life.end()
-        lives[:] = [Life(base, clock, **options)]
-        return lives[0]
-
-    yield begin
-    for life in lives:
-        life.end()
 
 
 def update(number: int, task_id: str = TASK, **context: Any) -> Any:
@@ -248,7 +234,8 @@ def test_the_default_is_taken_once_when_time_is_up(
     event = load(base, "events/pending", answers(base)[0])
     assert event["type"] == "slack.human_response"
     assert (event["source"], event["priority"], event["trace_id"]) == ("envoy", "high", "t1")
-    assert event["payload"] == {"task_id": TASK, "text": "main", "answered_by": "default"}
+    said = {"task_id": TASK, "text": "main", "answered_by": "default"}
+    assert event["payload"] == said | {"until": "2026-02-07T11:00:00.000Z"}
     (told,) = internal(base, "event.detected")
     assert told["data"]["event_id"] == event["id"]
 
@@ -304,33 +291,10 @@ def test_a_question_without_a_default_stays_open_for_ever(
 # Replies that a transport brings
 
 
-class Talkative:
-    """A transport of our own in which people reply."""
-
-    at_once = 1
-
-    def __init__(self) -> None:
-        self.replies: list[Reply] = []
-
-    def send(self, message: Any, thread: Any, *, perhaps_sent: bool = False) -> Thread:
-        return thread or Thread("C1", f"{message.id}.ts")
-
-    def settle(self) -> None: ...
-
-    def poll(self) -> list[Reply]:
-        taken, self.replies = self.replies, []
-        return taken
-
-    def descriptors(self) -> list[int]:
-        return []
-
-    def close(self) -> None: ...
-
-
 def test_the_first_reply_that_answers_counts(
     base: BaseDir, live: Callable[..., Life], clock: MovableClock
 ) -> None:
-    transport = Talkative()
+    transport = Willing()
     life = live(transport=lambda setting: transport)
     publish(base, question(1, options=["Main", "next"]))
     life.go()

@@ -7,7 +7,7 @@ from typing import get_args
 
 import pytest
 
-from kingdom.settings.model import SystemSettings
+from kingdom.settings.system import SystemSettings
 from kingdom.words import LANGUAGES, Words, places
 from kingdom.words.harmless import harmless
 
