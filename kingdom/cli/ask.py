@@ -24,7 +24,7 @@ def parser() -> Parser:
         "kingdom ask",
         "kingdom ask --json | jq -r '.[].task_id'",
     )
-    made.takes("--json", action="store_true", help="for programs")
+    made.takes_json()
     return made
 
 
@@ -42,7 +42,7 @@ def run(call: Call) -> int:
 
 
 def _plain(one: Open) -> dict[str, Any]:
-    return {"task_id": one.task_id, "shown": one.shown, **one.question.written()}
+    return {"task_id": one.task_id, "shown": one.shown, **one.written}
 
 
 def _page(asked: Asked, now: datetime) -> Iterator[str]:

@@ -8,8 +8,24 @@ from typing import Any
 from kingdom.cli.call import Call
 from kingdom.cli.failure import say
 from kingdom.cli.output import harmless
+from kingdom.cli.parser import TASKS, Parser
 from kingdom.errors import EXIT_DONE, EXIT_FAILED
 from kingdom.store.paths import BaseDir
+
+
+def about_one_or_all(made: Parser) -> Parser:
+    made.takes(
+        "task", nargs="?", offers=TASKS, metavar="TASK", help="one task instead of everything"
+    )
+    return made
+
+
+def command_one_or_all(call: Call, made: Parser) -> int:
+    """The command that this parser is of, about the task typed or else about everything."""
+    options = made.read(call)
+    base = call.base()
+    about = {"task_id": task_meant(base, options.task)} if options.task else {}
+    return command(call, base, {"command": made.command, **about})
 
 
 def command(call: Call, base: BaseDir, payload: dict[str, Any]) -> int:

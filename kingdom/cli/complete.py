@@ -15,7 +15,6 @@ from itertools import islice
 from kingdom.cli import parser as offers
 from kingdom.cli.call import Call
 from kingdom.cli.parser import Parser
-from kingdom.cli.queue import VERBS
 from kingdom.cli.table import COMMANDS
 from kingdom.errors import EXIT_DONE, KingdomError
 from kingdom.topology import DEAD, STREAMS
@@ -23,6 +22,7 @@ from kingdom.topology import DEAD, STREAMS
 Candidate = tuple[str, str]
 
 MOST = 1000
+WITH_VERBS = ("queue", "general", "memory")
 GLOBAL = (
     ("--base-dir", "the kingdom to work on"),
     ("--help", "what there is"),
@@ -55,8 +55,8 @@ def _candidates(call: Call, before: list[str], current: str) -> Iterable[Candida
     command, *typed = rest
     if command == "help":
         return _commands()
-    if command == "queue" and not typed:
-        return [(verb, about) for verb, (_, about) in VERBS.items()]
+    if command in WITH_VERBS and not typed:
+        return [(verb, about) for verb, (_, about) in _verbs(command).items()]
     parser = _parser_of(command, typed)
     return _of_parser(call, parser, typed, current) if parser else []
 
@@ -80,11 +80,17 @@ def _without_base_dir(call: Call, words: list[str]) -> list[str] | None:
     return rest
 
 
+def _verbs(command: str) -> dict[str, tuple[str, str]]:
+    found: dict[str, tuple[str, str]] = import_module(f"kingdom.cli.{command}").VERBS
+    return found
+
+
 def _parser_of(command: str, typed: list[str]) -> Parser | None:
-    """Takes the verb of `queue` off the words."""
-    if command == "queue":
+    """Takes the verb of a command that has some off the words."""
+    if command in WITH_VERBS:
         verb = typed.pop(0)
-        module = VERBS[verb][0] if verb in VERBS else ""
+        verbs = _verbs(command)
+        module = verbs[verb][0] if verb in verbs else ""
         arguments = [verb]
     else:
         module = COMMANDS[command].module if command in COMMANDS else ""
@@ -135,6 +141,8 @@ def _values(call: Call, parser: Parser, action: argparse.Action) -> Iterable[Can
             return _of_work(call, kind, parser.command)
         case offers.QUESTIONS:
             return _questions(call)
+        case offers.GENERALS:
+            return _generals(call)
         case offers.ANY_ID:
             return _any_ids(call)
         case kind:
@@ -181,6 +189,14 @@ def _of_work(call: Call, kind: str, command: str) -> Iterator[Candidate]:
         yield from _tasks(call, ended=command in ("retry", "logs"))
 
 
+def _generals(call: Call) -> Iterator[Candidate]:
+    from kingdom.ops.suite import role_names
+    from kingdom.topology import GENERAL_PREFIX
+
+    names = role_names(call.base())
+    yield from ((name, "general") for name in names if name.startswith(GENERAL_PREFIX))
+
+
 def _tasks(call: Call, *, ended: bool) -> Iterator[Candidate]:
     from kingdom.ops.listing import ENDED, places, stems
 
@@ -193,7 +209,7 @@ def _questions(call: Call) -> Iterator[Candidate]:
     from kingdom.ops.asking import questions
 
     for one in questions(call.base()).open:
-        yield one.task_id, " ".join(one.question.question.split())
+        yield one.task_id, " ".join(one.written["question"].split())
 
 
 def _any_ids(call: Call) -> Iterator[Candidate]:

@@ -21,7 +21,7 @@ def parser() -> Parser:
         "kingdom config system.timezone --json",
     )
     made.takes("key", nargs="?", offers=KEYS, metavar="KEY", help="only this one, or this section")
-    made.takes("--json", action="store_true", help="for programs")
+    made.takes_json()
     return made
 
 

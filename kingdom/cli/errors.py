@@ -17,7 +17,7 @@ def parser() -> Parser:
         "kingdom errors timed_out",
     )
     made.takes("code", nargs="?", offers=FAILURE_CODES, metavar="CODE", help="which one")
-    made.takes("--json", action="store_true", help="for programs")
+    made.takes_json()
     return made
 
 

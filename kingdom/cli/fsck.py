@@ -22,7 +22,7 @@ def parser() -> Parser:
         "kingdom fsck --json | jq -r '.findings[].path'",
     )
     made.takes("--fix", action="store_true", help="do the repairs, and say what was done")
-    made.takes("--json", action="store_true", help="for programs")
+    made.takes_json()
     return made
 
 

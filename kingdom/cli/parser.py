@@ -24,6 +24,7 @@ IDS, STREAMS, TYPES, SCHEMAS, KEYS, FILES, DIRECTORIES = (
 ROLES, TASKS, SOLDIERS, LOGS = "roles", "tasks", "soldiers", "logs"
 FAILURE_CODES = "failure codes"
 QUESTIONS, ANY_ID = "questions", "any id"
+GENERALS = "generals"
 
 
 class _Formatter(argparse.HelpFormatter):
@@ -60,6 +61,9 @@ class Parser(argparse.ArgumentParser):
         action = self.add_argument(*names, **options)
         if offers:
             self.offers[action.dest] = offers
+
+    def takes_json(self) -> None:
+        self.takes("--json", action="store_true", help="for programs")
 
     def read(self, call: Call) -> argparse.Namespace:
         """The options typed; a base directory among them is the call's from here on."""

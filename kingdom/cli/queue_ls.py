@@ -34,7 +34,7 @@ def parser(verb: str = "ls") -> Parser:
     )
     made.takes("--state", metavar="S", choices=states(), help=f"only these: {', '.join(states())}")
     made.takes("--all", action="store_true", help="those that have ended as well")
-    made.takes("--json", action="store_true", help="for programs")
+    made.takes_json()
     return made
 
 

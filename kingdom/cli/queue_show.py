@@ -26,7 +26,7 @@ def parser(verb: str = "show") -> Parser:
         "kingdom queue show evt-cli-1 --json | jq .content.payload",
     )
     made.takes("id", offers=IDS, metavar="ID", help="its id, or STREAM/ID")
-    made.takes("--json", action="store_true", help="for programs")
+    made.takes_json()
     return made
 
 

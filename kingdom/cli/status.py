@@ -22,7 +22,7 @@ def parser() -> Parser:
         "kingdom status",
         "kingdom status --json | jq '.roles[] | select(.state != \"up\")'",
     )
-    made.takes("--json", action="store_true", help="for programs")
+    made.takes_json()
     return made
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from kingdom.cli.call import Call
-from kingdom.cli.command import command, task_meant
-from kingdom.cli.parser import TASKS, Parser
+from kingdom.cli.command import about_one_or_all, command_one_or_all
+from kingdom.cli.parser import Parser
 
 
 def parser() -> Parser:
@@ -15,14 +15,8 @@ def parser() -> Parser:
         "kingdom thaw",
         "kingdom thaw task-20260207-001",
     )
-    made.takes(
-        "task", nargs="?", offers=TASKS, metavar="TASK", help="one task instead of everything"
-    )
-    return made
+    return about_one_or_all(made)
 
 
 def run(call: Call) -> int:
-    options = parser().read(call)
-    base = call.base()
-    about = {"task_id": task_meant(base, options.task)} if options.task else {}
-    return command(call, base, {"command": "thaw", **about})
+    return command_one_or_all(call, parser())

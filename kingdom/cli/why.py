@@ -23,7 +23,7 @@ def parser() -> Parser:
         "kingdom why task-20260207-001 --json | jq -r '.[].reasons[].remedy'",
     )
     made.takes("id", offers=ANY_ID, metavar="ID", help="its id, or a trace id")
-    made.takes("--json", action="store_true", help="for programs")
+    made.takes_json()
     return made
 
 

@@ -24,6 +24,7 @@ class Availability:
     reason: str = ""
     remedy: str = ""
     until: datetime | None = None
+    on_trial: bool = False  # it failed before; one soldier at a time tells whether it still does
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,7 @@ class Order:
     session_id: str | None = None  # of the attempt or task that is to be continued
     tools: tuple[str, ...] | None = None
     home: str | None = None  # where the program keeps its own things; None: where the user's are
+    guides: str | None = None  # where its CLAUDE.md and AGENTS.md lie; None: in the workspace
     budget_usd: float | None = None
     max_turns: int | None = None
     result_schema: Mapping[str, Any] = field(default_factory=dict)

@@ -19,6 +19,7 @@ import signal
 import time
 
 from kingdom.engines import tree
+from kingdom.engines.said import write_said
 from kingdom.store import disk
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
@@ -94,6 +95,7 @@ class Wrapper:
         self._echo = _Echo(f"{self._soldier}: {self._spec['task_id']}", out, err)
         status = self._await(self._start(_words(self._spec["argv"])), lingers=True)
         self._end_tree()
+        self._write_said()
         checks = self._verify() if self._wants_checks() else []
         code = os.waitstatus_to_exitcode(status)
         return {
@@ -180,6 +182,8 @@ class Wrapper:
             living = tree.members(os.getpid(), self._soldier)
             elapsed = time.monotonic() - began
             if not living or elapsed > _UNKILLABLE:
+                if status is None:  # it ended between our two looks
+                    status = _reap(pid)
                 return status or 0
             if elapsed > _GRACE and number == signal.SIGTERM:
                 number, told = signal.SIGKILL, set()
@@ -189,6 +193,16 @@ class Wrapper:
             self._pause(_QUICK_TICK)
 
     # Checks of a success
+
+    def _write_said(self) -> None:
+        """For an engine whose soldiers may report otherwise than in a file."""
+        if self._reason in ("ended", "lingered"):
+            spec = self._spec
+            words = (str(spec[name]) for name in ("task_id", "stdout", "result_path"))
+            try:
+                write_said(str(spec.get("engine")), *words)
+            except OSError:
+                return  # a full disk; the general looks again
 
     def _wants_checks(self) -> bool:
         return bool(self._spec["verify"]) and self._reason in ("ended", "lingered") and self._won()

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from kingdom.models.fields import Trust
 from kingdom.models.manifest import Permissions
 from kingdom.models.task import Task
 from kingdom.settings.loading import Settings
-from kingdom.settings.model import BUS_VARIABLE
+from kingdom.settings.sentinel import GithubWatcher, JiraWatcher
+from kingdom.settings.system import BUS_VARIABLE
 
 BASIC = ("PATH", "HOME", "LANG", "TERM", "TZ", "TMPDIR", "USER", "SHELL")
 _LOCALE = "LC_"
+# What `gh` and git hosts go by, whatever the settings name.
+_OF_HOSTS = ("GH_TOKEN", "GITHUB_TOKEN", "GH_ENTERPRISE_TOKEN", "GITHUB_ENTERPRISE_TOKEN")
 NOT_KNOWN: Trust = "outside"
 
 
@@ -20,8 +23,11 @@ def environment_for(
     permissions: Permissions,
     settings: Settings,
     environment: Mapping[str, str],
+    of_engine: Iterable[str] = (),
 ) -> dict[str, str]:
-    wanted = (set(_variables(task, permissions)) | set(BASIC)) - credentials(settings)
+    """`of_engine` is what the engine's own program needs, such as its login."""
+    named = {*_variables(task, permissions), *BASIC, *of_engine}
+    wanted = named - credentials(settings)
     return {
         name: value
         for name, value in environment.items()
@@ -50,9 +56,14 @@ def tools_for(task: Task, permissions: Permissions) -> tuple[str, ...] | None:
 def credentials(settings: Settings) -> set[str]:
     """The variables that hold the kingdom's own; a manifest that names one does not get it."""
     watchers, slack = settings.sentinel.polling, settings.envoy.slack
-    names = {BUS_VARIABLE, slack.bot_token_env, slack.app_token_env}
-    if watchers.github is not None:
-        names.add(watchers.github.token_env)
-    if watchers.jira is not None:
-        names |= {watchers.jira.email_env, watchers.jira.token_env}
-    return names
+    github = watchers.github or GithubWatcher()
+    jira = watchers.jira or JiraWatcher.model_construct(url="")
+    return {
+        BUS_VARIABLE,
+        slack.bot_token_env,
+        slack.app_token_env,
+        github.token_env,
+        jira.email_env,
+        jira.token_env,
+        *_OF_HOSTS,
+    }

@@ -42,6 +42,8 @@ class Attempt:
     announced: bool = False
     adopted: bool = False  # begun by a former life of its general
     all_stopped: bool = False
+    doing: str = ""  # in the engine's words
+    followed_at: float = 0.0
 
     @property
     def task(self) -> Task:
@@ -70,6 +72,7 @@ class Attempt:
             "attempt": spec.attempt,
             "started_at": isoformat(datetime.fromtimestamp(spec.started_at, UTC)),
             "state": str(self.stage),
+            **({"doing": self.doing} if self.doing else {}),
         }
 
     def watch(self, runner: Runner) -> None:

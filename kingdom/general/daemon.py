@@ -14,14 +14,17 @@ is begun by whoever makes its `.claim` first, so none begins twice, and none aft
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import timedelta
 
 from kingdom.bus.port import Accept, Claim
 from kingdom.clients.tmux import Tmux, TmuxThread
+from kingdom.engines.choice import Engines
 from kingdom.errors import ConfigurationError, KingdomError, LeaseLost
 from kingdom.general.attempt import Attempt, Stage
 from kingdom.general.control import Control
 from kingdom.general.gate import Gate
+from kingdom.general.handwork import Handwork
 from kingdom.general.launching import Launcher
 from kingdom.general.leftovers import Leftovers
 from kingdom.general.registry import Entry, Register, Registry
@@ -32,13 +35,14 @@ from kingdom.models.task import Task
 from kingdom.runtime.config import General as Package
 from kingdom.runtime.role import Setting
 from kingdom.store.watch import Watch
-from kingdom.topology import ROLES
+from kingdom.topology import PENDING, ROLES
 
 TASKS = "tasks"
 CANCELLED, POISON = "cancelled", "crashed_too_often"
 _AT_ONCE = 10  # soldiers begun in one step, so that a step stays short
 _LONGEST_PAUSE = float(ROLES["general"].poll_seconds)
 _SOON, _WITHOUT_NOTIFICATION = 0.05, 0.5
+_FOLLOW_SECONDS = 2.0  # between two looks at what a soldier is doing
 
 
 def make(setting: Setting) -> General:
@@ -60,11 +64,13 @@ class General:
         self._files = SoldierFiles(base)
         self._control = Control(base)
         self._registry = Registry(base, self.name, self._files, clock)
-        self._launcher = Launcher(base, self._files, clock, environment)
+        self._engines = Engines(environment, base.root)
+        self._launcher = Launcher(base, self._files, clock, environment, self._engines)
         self._tmux = TmuxThread(Tmux(base, environment))
         self._tender = Tender(self._files, self._tmux, clock)
-        self._reporter = Reporter(setting, self._files, self._control)
+        self._reporter = Reporter(setting, self._files, self._control, self._engines)
         self._leftovers = Leftovers(base, self.name, self._files, self._bus, clock)
+        self._handwork = Handwork(base, self.name)
         self._gate = Gate(setting, self._control)
         self._watch = Watch()
         for directory in (base.soldiers, base.control, base.state):
@@ -78,11 +84,13 @@ class General:
         """Take up again what a former life left in progress."""
         self._control.look()
         waiting = [one for one in self._bus.waiting(TASKS) if isinstance(one, Task)]
-        left = [one.id for one in waiting if one.status == "in_progress"]
+        left = [one.id for one in waiting if self._was_at_it(one)]
         for claim in self._bus.claim(TASKS, self.name, ids=left, lease=self._lease):
             self._take(claim)
         self._leftovers.sweep(self._soldiers())
-        self._leftovers.remove_temporaries()
+
+    def _was_at_it(self, task: Task) -> bool:
+        return task.status == "in_progress" or self._handwork.take_from_pending(task)
 
     def step(self) -> float:
         self._refresh()
@@ -159,6 +167,7 @@ class General:
         return self._clock.monotonic() + self._lease.total_seconds() / 3
 
     def _tend(self, attempt: Attempt) -> None:
+        self._undo_move(attempt)
         if attempt.task.id in self._control.cancelled:
             attempt.condemned = attempt.condemned or CANCELLED
         try:
@@ -168,9 +177,25 @@ class General:
             elif attempt.condemned and not self._leftovers.has_predecessor(attempt.task.id):
                 self._fail(attempt, attempt.condemned)
         except LeaseLost as error:
+            if self._undo_move(attempt):
+                return  # moved in this very moment; the next look goes on
             self._log.warning("task.lost", task_id=attempt.task.id, error=str(error))
             self._let_go(attempt)
             self._leftovers.look_again()
+
+    def _undo_move(self, attempt: Attempt) -> bool:
+        """Whether a person had moved its file. Back to `pending/`: its soldier goes on, for none
+        may begin beside it. To where ended ones lie: it is to end, so it is cancelled."""
+        found_in, id_ = self._handwork.moved_to(attempt.claim), attempt.task.id
+        if not found_in:
+            return False
+        if found_in != PENDING:  # before it is put back: a crash in between still ends it
+            self._control.cancel(id_, by=f"moved to {found_in}/ by hand", at=self._clock.now())
+        if not self._handwork.put_back(attempt.claim, found_in):
+            return False
+        self._log.warning("task.moved_by_hand", task_id=id_, found_in=found_in)
+        self._reporter.put_back(attempt, found_in)
+        return True
 
     def _renew(self, attempt: Attempt) -> None:
         if self._clock.monotonic() >= attempt.renew_at:
@@ -184,11 +209,25 @@ class General:
             attempt.announced = True
             self._gate.tmux_works()
             self._reporter.spawned(attempt)
+        if fate is None:
+            self._follow(attempt)
         if isinstance(fate, Ended):
             self._reporter.harvest(attempt, fate, self._package.manifest)
             self._let_go(attempt)
         elif isinstance(fate, NeverBegan):
             self._give_up_start(attempt, fate)
+
+    def _follow(self, attempt: Attempt) -> None:
+        """What its engine tells of it goes to `state/sessions.json`."""
+        now, spec = self._clock.monotonic(), attempt.spec
+        if spec is None or attempt.stage is not Stage.RUNNING:
+            return
+        if now - attempt.followed_at < _FOLLOW_SECONDS:
+            return
+        attempt.followed_at = now
+        with suppress(ConfigurationError):  # its engine is configured no more
+            engine = self._engines.named(spec.engine, self._config.current.settings)
+            attempt.doing = engine.progress(spec.stdout)
 
     def _give_up_start(self, attempt: Attempt, fate: NeverBegan) -> None:
         """No attempt is counted. What a former life did not get to start is started now."""
@@ -254,7 +293,7 @@ class General:
 
     def _fill(self, register: Register) -> None:
         """As many as both limits allow, those already in hand first."""
-        self._room = self._count_room(register)
+        self._room = self._count_room(register) if self._gate.is_installed() else 0
         for attempt in list(self._attempts.values()):
             self._prepare(attempt)
         if self._room <= 0:
@@ -270,6 +309,8 @@ class General:
         limit, own = self._config.current.settings.king.concurrency, self._package.manifest
         running = len(self._soldiers())
         room = limit.max_soldiers - register.others() - running
+        if self._gate.on_trial:
+            room = min(room, 1 - register.others() - running)
         return room if own.max_soldiers is None else min(room, own.max_soldiers - running)
 
     def _prepare(self, attempt: Attempt) -> None:
@@ -304,6 +345,9 @@ class General:
         now = self._clock.monotonic()
         moments = [one.renew_at - now for one in self._attempts.values()]
         moments += [self._tender.wanted_in, self._gate.rests_for(), _LONGEST_PAUSE]
+        moments.append(self._gate.engine_rests_for())
+        if any(one.doing for one in self._attempts.values()):
+            moments.append(_FOLLOW_SECONDS)
         if self._entered is None or any(map(self._waits_for_predecessor, self._attempts.values())):
             moments.append(_SOON)
         if self._attempts and not self._watch.available:

@@ -5,9 +5,12 @@ Its package was removed, all is frozen, there is no engine, or tmux needs a rest
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from kingdom.engines.choice import availability
 from kingdom.general.control import Control
 from kingdom.runtime.role import Setting
+from kingdom.store import disk
 
 _FIRST_REST, _LONGEST_REST = 1.0, 60.0
 
@@ -19,6 +22,8 @@ class Gate:
         self._rests_until = 0.0
         self._rest = _FIRST_REST
         self.reason = ""
+        self.on_trial = False  # whether the engine is
+        self._engine_until: datetime | None = None
 
     def look(self) -> str:
         """The reason, or nothing; said in the log once, when it changes."""
@@ -30,8 +35,14 @@ class Gate:
         self.reason = reason
         return reason
 
+    def is_installed(self) -> bool:
+        """Whether its package is there at this very moment. Asked with the registry in hand: a
+        warden that found it gone, and then no soldier in the registry, may dismiss its general."""
+        package = self._setting.config.current.generals.get(self._setting.name)
+        return package is not None and disk.exists(package.directory)
+
     def _find_reason(self) -> str:
-        if self._setting.name not in self._setting.config.current.generals:
+        if not self.is_installed():
             return "Its package was removed; it only sees to the soldiers it has."
         if self._control.all_frozen:
             return "All work is frozen."
@@ -39,8 +50,13 @@ class Gate:
             return "tmux would not start a session; it is asked again in a while."
         setting = self._setting
         engine = availability(
-            setting.config.current.settings, setting.environment, setting.base.root
+            setting.config.current.settings,
+            setting.environment,
+            setting.base.root,
+            setting.clock.now(),
         )
+        self.on_trial = engine.on_trial
+        self._engine_until = engine.until
         return "" if engine.available else f"{engine.reason} {engine.remedy}"
 
     def tmux_rests(self) -> None:
@@ -50,6 +66,13 @@ class Gate:
 
     def tmux_works(self) -> None:
         self._rest = _FIRST_REST
+
+    def engine_rests_for(self) -> float:
+        """Seconds until the engine takes work again, if that is known."""
+        if not self.reason or self._engine_until is None:
+            return float("inf")
+        left = (self._engine_until - self._setting.clock.now()).total_seconds()
+        return max(left, 0.0)
 
     def rests_for(self) -> float:
         """Seconds; for ever when it does not rest, since nothing is to be waited for then."""

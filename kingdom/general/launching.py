@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
 from kingdom.clock import Clock
 from kingdom.engines import soldier
-from kingdom.engines.choice import engine_for
+from kingdom.engines.choice import Engines
 from kingdom.engines.port import Engine, Order
 from kingdom.engines.tree import MARK
 from kingdom.errors import KingdomError, NeverWorks
-from kingdom.general import allowance, prompts, workspace
+from kingdom.general import allowance, guides, workspace
+from kingdom.general.guides import Told
 from kingdom.general.spec import SoldierFiles, Spec
 from kingdom.models.task import Task
 from kingdom.runtime.config import Config, General
@@ -30,6 +31,12 @@ class EngineUnsupported(NeverWorks):
     """The manifest does not name the configured engine."""
 
     code = "engine_unsupported"
+
+
+class BudgetExceeded(NeverWorks):
+    """Earlier attempts spent all of it."""
+
+    code = "budget_exceeded"
 
 
 class WorkspaceFailed(KingdomError):
@@ -48,16 +55,33 @@ class _Job:
     general: General
     engine: Engine
     environment: Mapping[str, str]
-    prompt_path: str
+    told: Told
     workspace: str
-    session_id: str | None
+    earlier: Mapping[str, Any]  # what an earlier attempt, or the task this one continues, left
+
+    @property
+    def spent_usd(self) -> float:
+        spent = self.earlier.get("spent_usd") if self.attempt > 1 else None
+        return float(spent) if isinstance(spent, int | float) else 0.0
+
+    @property
+    def session_id(self) -> str | None:
+        """Of the session to go on with; other engines cannot."""
+        found = self.earlier.get("session_id")
+        return found if self.earlier.get("engine") == self.engine.name else None
 
 
 class Launcher:
     def __init__(
-        self, base: BaseDir, files: SoldierFiles, clock: Clock, environment: Mapping[str, str]
+        self,
+        base: BaseDir,
+        files: SoldierFiles,
+        clock: Clock,
+        environment: Mapping[str, str],
+        engines: Engines,
     ) -> None:
         self._base = base
+        self._engines = engines
         self._files = files
         self._clock = clock
         self._environment = environment
@@ -65,12 +89,15 @@ class Launcher:
 
     def prepare(self, task: Task, attempt: int, config: Config, general: General) -> Spec:
         """Everything but the session. Raises `KingdomError` whose code is a failure's."""
-        engine = engine_for(config.settings, self._environment, self._base.root)
+        engine = self._engines.current(config.settings)
         supported = general.manifest.supported_engines
         if supported and engine.name not in supported:
             raise EngineUnsupported(f"{general.name} does not work with {engine.name}.")
         try:
             job = self._job(task, attempt, config, general, engine)
+            budget = general.manifest.limits.budget_usd
+            if budget is not None and job.spent_usd >= budget:
+                raise BudgetExceeded(f"${job.spent_usd:.2f} of ${budget:.2f} are spent.")
             return self._furnished(job)
         except OSError as error:
             raise WorkspaceFailed(f"{error.filename}: {error.strerror}.") from error
@@ -78,10 +105,17 @@ class Launcher:
     def _job(
         self, task: Task, attempt: int, config: Config, general: General, engine: Engine
     ) -> _Job:
-        original = None if task.fresh else task.original_task_id
-        earlier = self._files.checkpoint(original) if original else {}
-        same_engine = earlier.get("engine") == engine.name
+        earlier = self._earlier(task, attempt)
         place = workspace.directory_for(self._base, task, earlier)
+        told = guides.assemble(
+            self._base,
+            config.guide,
+            general,
+            task,
+            place,
+            failed_before=str(earlier.get("failed") or ""),
+            from_untrusted=config.settings.system.memory.from_untrusted,
+        )
         return _Job(
             task=task,
             attempt=attempt,
@@ -89,36 +123,59 @@ class Launcher:
             general=general,
             engine=engine,
             environment=allowance.environment_for(
-                task, general.manifest.permissions, config.settings, self._environment
+                task,
+                general.manifest.permissions,
+                config.settings,
+                self._environment,
+                of_engine=_variables_of(engine, config),
             ),
-            prompt_path=self._prompt(task, general, place),
+            told=told,
             workspace=place,
-            session_id=earlier.get("session_id") if same_engine else None,
+            earlier=earlier,
         )
 
-    def _prompt(self, task: Task, general: General, place: str) -> str:
-        repo = task.repo or general.manifest.default_repo
-        text = prompts.render(general.prompt, task, repo, place)
-        path = os.path.join(self._base.prompts, f"{task.id}.md")
-        disk.replace(path, text.encode("utf-8", "replace"), sync=False)
+    def _earlier(self, task: Task, attempt: int) -> dict[str, Any]:
+        own = self._files.checkpoint(task.id)
+        if own and (attempt > 1 or own.get("waits")):
+            return own
+        original = None if task.fresh else task.original_task_id
+        return self._files.checkpoint(original) if original else {}
+
+    def _prompt(self, job: _Job) -> str:
+        path = os.path.join(self._base.prompts, f"{job.task.id}.md")
+        disk.replace(path, job.told.prompt.encode("utf-8", "replace"), sync=False)
+        return path
+
+    def _home(self, job: _Job) -> str | None:
+        """Where the engine keeps its own things, if that is not the user's home."""
+        engine = job.engine.name
+        if engine != "claude" or job.config.settings.system.runtime.claude.home == "user":
+            return None
+        path = self._base.path("state", "engines", engine, job.general.name)
+        disk.make_directory(path)
         return path
 
     def _spec(self, job: _Job) -> Spec:
         task, limit = job.task, job.general.manifest.timeout_seconds
+        limits = job.general.manifest.limits
         now = self._clock.now().timestamp()
         id_ = f"soldier-{int(now)}-{os.getpid()}{next(self._numbers):02d}"
         order = Order(
             task=task,
             soldier_id=id_,
             attempt=job.attempt,
-            prompt_path=job.prompt_path,
+            prompt_path=self._prompt(job),
             workspace=job.workspace,
+            guides=job.workspace,
             result_path=self._files.raw_result(task.id, id_),
             heartbeat_path=self._files.heartbeat(task.id),
             timeout_seconds=limit,
             environment=job.environment,
             session_id=job.session_id,
             tools=allowance.tools_for(task, job.general.manifest.permissions),
+            home=self._home(job),
+            budget_usd=None if limits.budget_usd is None else limits.budget_usd - job.spent_usd,
+            max_turns=limits.max_turns,
         )
         plan = job.engine.plan(order)
         for path, content in plan.files.items():
@@ -132,7 +189,7 @@ class Launcher:
             argv=list(plan.argv),
             environment={**job.environment, **plan.environment, **_told(order)},
             cwd=job.workspace,
-            stdin=job.prompt_path,
+            stdin=order.prompt_path,
             stdout=os.path.join(self._base.session_logs, f"{id_}.json"),
             stderr=os.path.join(self._base.session_logs, f"{id_}.err"),
             result_path=order.result_path,
@@ -142,16 +199,17 @@ class Launcher:
             deadline=now + 2 * limit + _MARGIN,
             verify=list(job.general.manifest.verify),
             session_id=plan.session_id or job.session_id,
+            no_progress_seconds=limits.no_progress_seconds,
+            earlier=_metrics_of_session(job, plan.session_id),
+            spent_usd=job.spent_usd,
         )
 
     def _furnished(self, job: _Job) -> Spec:
         while not self._files.create(spec := self._spec(job)):
             continue  # another general made the same id in the same second
-        general = job.general
-        guides = workspace.guides(self._base, general.name, job.config.guide, general.soul)
         try:
             self._files.name_soldier(spec)
-            workspace.prepare(job.workspace, _description(job, spec), guides)
+            workspace.prepare(job.workspace, _description(job, spec), job.told.guide)
         except OSError:
             self._files.forget(spec.soldier_id)
             raise
@@ -161,6 +219,17 @@ class Launcher:
         """What the session runs."""
         wrapper = os.path.abspath(soldier.__file__)
         return [sys.executable, "-I", "-S", wrapper, self._files.path(spec.soldier_id)]
+
+
+def _variables_of(engine: Engine, config: Config) -> Sequence[str]:
+    return config.settings.system.runtime.claude.env if engine.name == "claude" else ()
+
+
+def _metrics_of_session(job: _Job, session_id: str | None) -> Mapping[str, Any]:
+    """Of what the engine has counted already, if it goes on counting from there."""
+    found = job.earlier.get("metrics")
+    continues = session_id is not None and session_id == job.session_id
+    return found if continues and isinstance(found, dict) else {}
 
 
 def _told(order: Order) -> dict[str, str]:

@@ -8,14 +8,12 @@ from __future__ import annotations
 import signal
 from collections.abc import Set
 
-from kingdom.bus.files.remains import writer_is_gone
 from kingdom.bus.port import EventBus
 from kingdom.clock import Clock
 from kingdom.engines import tree
 from kingdom.general.spec import SoldierFiles, Spec
 from kingdom.models.result import ResultBase
-from kingdom.store import disk
-from kingdom.store.paths import TEMPORARY_PREFIX, BaseDir
+from kingdom.store.paths import BaseDir
 
 _EVERY = 30.0  # seconds between two looks
 
@@ -24,7 +22,6 @@ class Leftovers:
     def __init__(
         self, base: BaseDir, general: str, files: SoldierFiles, bus: EventBus, clock: Clock
     ) -> None:
-        self._places = (base.state, base.soldiers, base.results, base.prompts)
         self._general = general
         self._files = files
         self._bus = bus
@@ -50,13 +47,6 @@ class Leftovers:
     def look_again(self) -> None:
         """At the next sweep, whenever the last one was."""
         self._next_look = 0.0
-
-    def remove_temporaries(self) -> None:
-        """Of writers that were killed before their rename. For a start only: results pile up."""
-        for directory in self._places:
-            for name in disk.names(directory):
-                if name.startswith(TEMPORARY_PREFIX) and writer_is_gone(name):
-                    disk.remove(f"{directory}/{name}")
 
     def _is_over(self, spec: Spec) -> bool:
         """Nobody will adopt it: its task went on without it."""

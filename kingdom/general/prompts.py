@@ -16,7 +16,8 @@ from kingdom.errors import NeverWorks
 from kingdom.models.task import Task
 from kingdom.runtime.config import PLACEHOLDER
 
-LARGEST = 1024 * 1024
+LARGEST = 200 * 1024  # of a prompt and its guide together
+LONGEST_FAILURE = 8 * 1024
 NO_REPOSITORY, NOT_GIVEN = "(no repository)", "(not given)"
 RESUME = "resume"
 _REPOSITORY = re.compile(r"[\w.-]+(?:/[\w.-]+)*\Z")
@@ -27,8 +28,14 @@ _WARNING = (
 _ANSWERED = (
     "\n\nEarlier you asked about this:\n{question}\n"
     "The answer, from {answered_by}:\n{answer}\n"
-    "Go on with that.\n"
+    "The answer decides what you asked and nothing else. Go on with it.\n"
 )
+_FAILED = (
+    "\n\nThis was tried before, and it failed. What was said then:\n{failed}\n"
+    "What that attempt changed may still be here. Mend what failed, and check it before you "
+    "report.\n"
+)
+_CUT = "[...] "
 
 
 class PromptTooLarge(NeverWorks):
@@ -37,17 +44,47 @@ class PromptTooLarge(NeverWorks):
     code = "prompt_too_large"
 
 
-def render(template: str, task: Task, repo: str | None, repo_dir: str) -> str:
-    """The prompt of this task. A resumed one is the original's, with question and answer."""
-    return _Rendering(template, task, repo, repo_dir).text()
+def render(
+    template: str, task: Task, repo: str | None, repo_dir: str, failed_before: str = ""
+) -> str:
+    """The prompt of this task. A resumed one is the original's, with question and answer; one that
+    is tried again says what failed before."""
+    text = _Rendering(template, task, repo, repo_dir, failed_before).text()
+    refuse_too_large(task.id, text)
+    return text
+
+
+def refuse_too_large(task_id: str, *texts: str) -> None:
+    size = size_of(*texts)
+    if size > LARGEST:
+        raise PromptTooLarge(
+            f"The prompt for {task_id} has {size:,} bytes; {LARGEST:,} are allowed, those of its "
+            "guide included."
+        )
+
+
+def size_of(*texts: str) -> int:
+    return sum(len(text.encode("utf-8", "replace")) for text in texts)
+
+
+def unknown_mark(*told: str) -> str:
+    """The name of a fence that nobody outside could know, and that is not in these texts."""
+    while True:
+        mark = f"outside-{secrets.token_hex(4)}"
+        if not any(mark in text for text in told):
+            return mark
 
 
 class _Rendering:
-    def __init__(self, template: str, task: Task, repo: str | None, repo_dir: str) -> None:
+    def __init__(
+        self, template: str, task: Task, repo: str | None, repo_dir: str, failed_before: str
+    ) -> None:
         self._template = template
         self._task = task
         self._payload, self._answer = _split(task)
-        self._mark = _unknown_mark(task.payload)
+        self._failed = _tail(failed_before.strip())
+        told = json.dumps(task.payload, default=str, ensure_ascii=False)
+        self._mark = unknown_mark(told, self._failed, repo or "")
         self._fenced = False
         self._places = {
             "TASK_ID": task.id,
@@ -61,13 +98,10 @@ class _Rendering:
         if self._answer:
             shown = {name: self._shown(value) for name, value in self._answer.items()}
             body += _ANSWERED.format(**shown)
+        if self._failed:
+            body += _FAILED.format(failed=self._shown(self._failed))
         if self._fenced:
             body = _WARNING.format(mark=self._mark) + body
-        if len(body.encode("utf-8", "replace")) > LARGEST:
-            raise PromptTooLarge(
-                f"The prompt for {self._task.id} has {len(body):,} characters; "
-                f"{LARGEST:,} bytes are allowed."
-            )
         return body
 
     def _value(self, place: str) -> str:
@@ -108,8 +142,8 @@ def _split(task: Task) -> tuple[Mapping[str, Any], dict[str, Any]]:
     return original if isinstance(original, Mapping) else {}, answer
 
 
-def _unknown_mark(payload: Mapping[str, Any]) -> str:
-    told = json.dumps(payload, default=str)
-    while (mark := f"outside-{secrets.token_hex(4)}") in told:
-        continue
-    return mark
+def _tail(text: str) -> str:
+    """The end of it, where programs say what was wrong."""
+    if len(text) <= LONGEST_FAILURE:
+        return text
+    return f"{_CUT}{text[-LONGEST_FAILURE:]}"

@@ -6,15 +6,18 @@ the tasks log, lessons) and what is tidied up comes after: a crash can lose a li
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import timedelta
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from kingdom.bus.port import Move, New
 from kingdom.clock import isoformat
-from kingdom.engines.choice import engine_named
+from kingdom.engines.choice import Engines
 from kingdom.engines.port import Evidence, Verdict
-from kingdom.errors import ConfigurationError, TryLater
+from kingdom.engines.said import write_said
+from kingdom.engines.standing import LIMIT, LOGIN, OUTAGE, Standings
+from kingdom.errors import ConfigurationError, KingdomError, TryLater
 from kingdom.failures import FAILURES
 from kingdom.general import memory, verdicts
 from kingdom.general.attempt import Attempt
@@ -30,12 +33,17 @@ from kingdom.store import disk
 
 WAIT_SECONDS = 30.0
 _LAST_WORDS = 200
+_OUTPUT_OF_CHECKS = 8 * 1024
 _KEEPS_CHECKPOINT = ("needs_human", "failed", "killed")
 
 
 class Reporter:
-    def __init__(self, setting: Setting, files: SoldierFiles, control: Control) -> None:
+    def __init__(
+        self, setting: Setting, files: SoldierFiles, control: Control, engines: Engines
+    ) -> None:
         self._setting = setting
+        self._engines = engines
+        self._standings = Standings(setting.base)
         self._control = control
         self._files = files
         self._log = setting.log
@@ -59,12 +67,18 @@ class Reporter:
     def adopted(self, attempt: Attempt, spec: Spec) -> None:
         self._note(attempt, "adopted", soldier=spec.soldier_id, attempt=spec.attempt)
 
+    def put_back(self, attempt: Attempt, found_in: str) -> None:
+        soldier = attempt.spec.soldier_id if attempt.spec else None
+        self._note(attempt, "put_back", found_in=found_in, soldier=soldier)
+
     # The end of an attempt
 
     def harvest(self, attempt: Attempt, ended: Ended, manifest: Manifest) -> None:
         """Judge what the soldier left behind, and act on it."""
         spec = attempt.spec
         assert spec is not None
+        if ended.reason in ("ended", "lingered"):
+            write_said(spec.engine, spec.task_id, spec.stdout, spec.result_path)
         raw = verdicts.read_raw(spec.result_path, spec.task_id)
         judgement = verdicts.judge(
             spec,
@@ -74,6 +88,7 @@ class Reporter:
             condemned=attempt.condemned,
             last_words=self._last_words(spec),
         )
+        judgement = self._held_against_engine(spec, judgement)
         self.conclude(attempt, judgement, manifest, ended)
         if raw.failure == "result_too_large":
             disk.remove(spec.result_path)
@@ -81,6 +96,43 @@ class Reporter:
     def fail(self, attempt: Attempt, code: str, error: str, manifest: Manifest) -> None:
         """It came to no soldier."""
         self.conclude(attempt, Judgement(FAILURES[code], error), manifest)
+
+    def _held_against_engine(self, spec: Spec, judgement: Judgement) -> Judgement:
+        """An engine that fails is left alone for a while. Who met an outage first has an attempt
+        less, those whose trial fails do not: so nobody is given up while it lasts, and work that
+        breaks the engine by itself comes to its end."""
+        code = judgement.failure.code if judgement.failure else ""
+        code = str(judgement.metrics.get("engine_fault") or code)
+        clock, name = self._setting.clock, spec.engine
+        if code not in (LIMIT, OUTAGE, LOGIN):
+            began = datetime.fromtimestamp(spec.started_at, UTC)
+            if judgement.failure is None and self._standings.note_success(name, began):
+                self._tell_of_engine(name, None)
+            return judgement
+        is_first = self._standings.of(name) is None
+        reason = f"{FAILURES[code].sentence} {judgement.error}".strip()
+        closed = self._standings.note_fault(name, code, reason, judgement.until, clock.now())
+        if closed is not None:
+            self._tell_of_engine(name, closed.until)
+        if judgement.failure is None:
+            return judgement
+        known = self._standings.of(name)
+        until = known.until if known is not None else judgement.until
+        counts = code == OUTAGE and is_first
+        failure = replace(judgement.failure, fate="retry") if counts else judgement.failure
+        return replace(judgement, failure=failure, until=until)
+
+    def _tell_of_engine(self, name: str, until: datetime | None) -> None:
+        facts = {
+            "engine": name,
+            "available": until is None,
+            "until": None if until is None else isoformat(until),
+        }
+        self._log.warning("engine.changed", **facts)
+        try:
+            self._setting.internal.emit("system.engine_changed", facts, None)
+        except TryLater as error:
+            self._log.warning("log.not_written", error=str(error), type="system.engine_changed")
 
     def conclude(
         self, attempt: Attempt, judgement: Judgement, manifest: Manifest, ended: Ended | None = None
@@ -101,7 +153,7 @@ class Reporter:
         cancelled = result.error_code == "cancelled"
         status = "cancelled" if cancelled else verdicts.TASK_STATUS[result.status]
         if attempt.spec is not None and result.status in _KEEPS_CHECKPOINT:
-            self._keep_checkpoint(attempt.spec, judgement)
+            self._keep_checkpoint(attempt.spec, judgement, {})
         self._setting.bus.commit(
             [Move(attempt.claim, "completed", status=status)], [New("results", result)]
         )
@@ -111,7 +163,23 @@ class Reporter:
         self._tell_of_soldier(attempt, judgement, ended)
         self._tell(attempt, result, metrics["duration_seconds"])
         if result.status == "success" and result.memory_updates:
-            memory.remember(self._setting.base, self._setting.name, result.memory_updates)
+            self._learn(attempt, result.memory_updates)
+
+    def _learn(self, attempt: Attempt, lessons: Sequence[str]) -> None:
+        config, task = self._setting.config.current, attempt.task
+        system, package = config.settings.system, config.generals.get(self._setting.name)
+        try:
+            memory.learn(
+                self._setting.base,
+                self._setting.name,
+                map(self._masker.text, lessons),
+                repo=task.repo or (package.manifest.default_repo if package else None),
+                trust=task.trust,
+                today=self._setting.clock.now().astimezone(system.zone).date(),
+                from_untrusted=system.memory.from_untrusted,
+            )
+        except (KingdomError, OSError) as error:
+            self._log.warning("memory.not_written", task_id=task.id, error=str(error))
 
     def _retry(
         self, attempt: Attempt, judgement: Judgement, manifest: Manifest, ended: Ended | None
@@ -119,10 +187,11 @@ class Reporter:
         failure = judgement.failure
         assert failure is not None
         seconds = verdicts.backoff(attempt.number, manifest.retry)
-        fields = {
-            "retry_count": attempt.number,
-            "not_before": self._setting.clock.now() + timedelta(seconds=seconds),
-        }
+        not_before = self._setting.clock.now() + timedelta(seconds=seconds)
+        if judgement.until is not None:
+            not_before = max(not_before, judgement.until)
+        fields = {"retry_count": attempt.number, "not_before": not_before}
+        self._keep_for_next(attempt, judgement, {"failed": self._what_failed(attempt, judgement)})
         self._setting.bus.commit([Move(attempt.claim, "pending", fields=fields)])
         error = f"{failure.sentence} {judgement.error}".strip()
         self._tell_of_soldier(attempt, judgement, ended)
@@ -141,6 +210,7 @@ class Reporter:
         assert failure is not None
         later = self._setting.clock.now() + timedelta(seconds=WAIT_SECONDS)
         until = judgement.until or later
+        self._keep_for_next(attempt, judgement, {"waits": True})
         reason = f"{failure.sentence} {judgement.error}".strip()
         self._setting.bus.defer(attempt.claim, until, reason)
         self._note(attempt, "waits", code=failure.code, until=isoformat(until))
@@ -149,17 +219,31 @@ class Reporter:
     # Facts
 
     def _engine_s_view(self, spec: Spec, ended: Ended, has_result: bool) -> Verdict:
-        setting = self._setting
         try:
-            engine = engine_named(
-                spec.engine, setting.config.current.settings, setting.environment, setting.base.root
-            )
+            engine = self._engines.named(spec.engine, self._setting.config.current.settings)
         except ConfigurationError:
             return Verdict()
         evidence = Evidence(
-            spec.task_id, ended.code, ended.signal, spec.stdout, spec.stderr, has_result
+            spec.task_id,
+            ended.code,
+            ended.signal,
+            spec.stdout,
+            spec.stderr,
+            has_result,
+            session_id=spec.session_id,
+            earlier=spec.earlier,
         )
         return engine.judge(evidence)
+
+    def _what_failed(self, attempt: Attempt, judgement: Judgement) -> str:
+        """For whoever tries it next: the failure, and what a check had to say."""
+        failure, spec = judgement.failure, attempt.spec
+        assert failure is not None
+        told = f"{failure.sentence} {judgement.error}".strip()
+        if failure.code != "verification_failed" or spec is None:
+            return told
+        output = disk.tail(spec.stderr, _OUTPUT_OF_CHECKS).decode("utf-8", "replace")
+        return f"{told}\n{self._masker.text(output)}"
 
     def _last_words(self, spec: Spec) -> str:
         lines = disk.tail(spec.stderr, 4096).decode("utf-8", "replace").split("\n")
@@ -180,14 +264,27 @@ class Reporter:
             "soldier_id": spec.soldier_id,
         }
 
-    def _keep_checkpoint(self, spec: Spec, judgement: Judgement) -> None:
+    def _keep_for_next(
+        self, attempt: Attempt, judgement: Judgement, more: Mapping[str, Any]
+    ) -> None:
+        if attempt.spec is not None:
+            self._keep_checkpoint(attempt.spec, judgement, more)
+
+    def _keep_checkpoint(self, spec: Spec, judgement: Judgement, more: Mapping[str, Any]) -> None:
+        """What the next attempt, or a task that continues this one, begins with."""
+        failure = judgement.failure
+        goes_on = failure is None or failure.code in verdicts.CONTINUED
+        spent = judgement.metrics.get("cost_usd")
         self._files.write_checkpoint(
             spec.task_id,
             {
                 "soldier_id": spec.soldier_id,
                 "engine": spec.engine,
-                "session_id": judgement.session_id,
+                "session_id": judgement.session_id if goes_on else None,
                 "workspace": spec.cwd,
+                "metrics": dict(judgement.metrics),
+                "spent_usd": spec.spent_usd + (spent if isinstance(spent, int | float) else 0.0),
+                **more,
             },
         )
 

@@ -6,6 +6,7 @@
     state/soldiers/{soldier}.claim   `run PID START` by the wrapper or `revoked` by the general:
                                      whoever makes it has decided whether the attempt runs
     state/soldiers/{soldier}.exit    how it ended, by the wrapper
+    state/soldiers/{soldier}.settings   what its engine needs beside it, if it does
     state/results/{task}-soldier-id  which soldier is at it, and in `-session-id` the engine's own
                                      name for what it does, if that is known beforehand
 """
@@ -23,7 +24,7 @@ from kingdom.store import disk
 from kingdom.store.paths import BaseDir
 from kingdom.store.state import read_json, write_json
 
-SUFFIX, CLAIM, EXIT = ".json", ".claim", ".exit"
+SUFFIX, CLAIM, EXIT, SETTINGS = ".json", ".claim", ".exit", ".settings"
 REVOKED = "revoked"
 LOST = "lost"
 _LARGEST = 16 * 1024 * 1024
@@ -52,6 +53,9 @@ class Spec:
     linger_seconds: float = 10.0  # for a program that has reported and does not end
     verify: list[str] = field(default_factory=list)
     session_id: str | None = None
+    no_progress_seconds: float | None = None
+    earlier: Mapping[str, Any] = field(default_factory=dict)  # metrics of the session's last run
+    spent_usd: float = 0.0  # by earlier attempts
     paused_seconds: float = 0.0
     frozen_at: float | None = None
 
@@ -107,6 +111,7 @@ class SoldierFiles:
         self._base = base
         for directory in (base.soldiers, base.results, base.prompts, base.session_logs):
             disk.make_directory(directory)
+        disk.set_mode(base.soldiers, 0o700)  # specs carry the engine's login
 
     def path(self, soldier_id: str, suffix: str = SUFFIX) -> str:
         return os.path.join(self._base.soldiers, f"{soldier_id}{suffix}")
@@ -136,7 +141,8 @@ class SoldierFiles:
 
     def without_spec(self) -> set[str]:
         """Those whose removal was cut short: the spec goes first."""
-        return (self._ids_with(CLAIM) | self._ids_with(EXIT)) - self._ids_with(SUFFIX)
+        left = self._ids_with(CLAIM) | self._ids_with(EXIT) | self._ids_with(SETTINGS)
+        return left - self._ids_with(SUFFIX)
 
     def _ids_with(self, suffix: str) -> set[str]:
         names = disk.names(self._base.soldiers)
@@ -176,7 +182,7 @@ class SoldierFiles:
 
     def forget(self, soldier_id: str) -> None:
         """The spec goes first: a wrapper that comes late then finds nothing to run."""
-        for suffix in (SUFFIX, EXIT, CLAIM):
+        for suffix in (SUFFIX, SETTINGS, EXIT, CLAIM):
             disk.remove(self.path(soldier_id, suffix))
 
     def name_soldier(self, spec: Spec) -> None:

@@ -15,7 +15,7 @@ from kingdom.clock import Clock
 from kingdom.engines import tree
 from kingdom.general.attempt import Attempt, Stage
 from kingdom.general.spec import LOST, Ended, SoldierFiles, Spec
-from kingdom.general.verdicts import is_overdue
+from kingdom.general.verdicts import is_overdue, shows_no_progress
 from kingdom.store import disk
 
 START_PATIENCE = 30.0  # seconds that a wrapper may take until it begins
@@ -56,7 +56,9 @@ class Tender:
             return self._await_runner(attempt, spec, to_end)
         if not attempt.runner.is_alive():
             return self._bury(attempt, spec)
-        if to_end or attempt.asked_to_end_at is not None or self._is_overdue(spec):
+        if self._is_stuck(spec):
+            attempt.condemned = attempt.condemned or "no_progress"
+        if attempt.condemned or to_end or self._is_ending(attempt) or self._is_overdue(spec):
             self._end(attempt, spec)
         else:
             self._freeze_or_thaw(attempt, spec, frozen)
@@ -91,6 +93,23 @@ class Tender:
             self._tmux.ask(spec.soldier_id, lambda tmux: spec.soldier_id in tmux.sessions())
 
     # While it runs
+
+    @staticmethod
+    def _is_ending(attempt: Attempt) -> bool:
+        return attempt.asked_to_end_at is not None
+
+    def _is_stuck(self, spec: Spec) -> bool:
+        """Neither a sign of life nor a word for too long."""
+        limit = spec.no_progress_seconds
+        if limit is None or spec.frozen_at is not None:
+            return False
+        paths = (spec.heartbeat_path, spec.stdout, spec.stderr, spec.result_path)
+        signs = [facts.st_mtime for path in paths if (facts := disk.facts_of(path)) is not None]
+        now = self._clock.now().timestamp()
+        if shows_no_progress(spec, now, max(signs, default=None)):
+            return True
+        self._want(min(limit, max(limit - (now - max(signs, default=now)), 1.0)))
+        return False
 
     def _is_overdue(self, spec: Spec) -> bool:
         if spec.frozen_at is not None:

@@ -55,8 +55,21 @@ TASK_STATUS = {
     "killed": "failed",
 }
 STOPPED = "stopped"
+# After these the next attempt goes on in the same session of the engine, if there is one.
+CONTINUED = (
+    STOPPED,
+    "soldier_killed",
+    "soldier_lost",
+    "timed_out",
+    "no_progress",
+    "verification_failed",
+    "reported_failure",
+    "no_result",
+    "engine_limited",
+    "engine_overloaded",
+)
 # Ended by force, not by a fault of its own.
-_BY_FORCE = ("cancelled", "timed_out", "soldier_killed")
+_BY_FORCE = ("cancelled", "timed_out", "no_progress", "soldier_killed")
 
 
 @dataclass(frozen=True)
@@ -193,6 +206,14 @@ def is_overdue(spec: Spec, now: float, last_beat: float | None) -> bool:
         return worked > spec.timeout_seconds
     fresh = min(FRESH_HEARTBEAT, spec.timeout_seconds)
     return last_beat is None or last_beat < spec.started_at or now - last_beat > fresh
+
+
+def shows_no_progress(spec: Spec, now: float, last_sign: float | None) -> bool:
+    """Whether it has said and done nothing for longer than it may."""
+    if spec.no_progress_seconds is None:
+        return False
+    since = max(last_sign or 0.0, spec.started_at)
+    return min(now - since, spec.elapsed(now)) > spec.no_progress_seconds
 
 
 def follow(judgement: Judgement, attempt: int, retry: Retry) -> Next:

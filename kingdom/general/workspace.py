@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from typing import Any
 
 from kingdom.engines.rehearsal_soldier import TASK_FILE
-from kingdom.general import memory
 from kingdom.models.task import Task
 from kingdom.store import disk, leftovers
 from kingdom.store.paths import BaseDir
@@ -35,23 +33,14 @@ def _is_inside(base: BaseDir, place: str) -> bool:
     return os.path.realpath(place).startswith(os.path.realpath(base.workspace) + os.sep)
 
 
-def prepare(directory: str, task: dict[str, Any], guides: Iterator[str]) -> None:
+def prepare(directory: str, task: dict[str, Any], guide: str) -> None:
     """Make it ready; raises OSError if the disk refuses."""
     disk.make_directory(directory)
     leftovers.clear_in(directory)
     spelled = json.dumps(task, ensure_ascii=False, indent=2) + "\n"
     _write(os.path.join(directory, TASK_FILE), spelled)
-    text = "\n\n".join(part.strip() for part in guides if part.strip())
     for name in GUIDES:
-        _write(os.path.join(directory, name), f"{text}\n")
-
-
-def guides(base: BaseDir, general: str, guide: str, soul: str | None) -> Iterator[str]:
-    yield guide
-    yield soul or ""
-    learned = memory.recall(base, general)
-    if learned:
-        yield f"# What was learned before\n\n{learned}"
+        _write(os.path.join(directory, name), guide)
 
 
 def _write(path: str, text: str) -> None:

@@ -8,9 +8,10 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, StringConstraints
 from pydantic_core import PydanticCustomError
 
+from kingdom.models.action import Kind
 from kingdom.models.fields import GeneralName, NonEmpty, Priority, TaskType, Trust
 from kingdom.settings.layers import Layers
-from kingdom.settings.model import Positive, Seconds, Section, Variable
+from kingdom.settings.section import Positive, Seconds, Section, Variable
 from kingdom.settings.wording import shown
 from kingdom.settings.yaml_file import read_document
 
@@ -65,6 +66,11 @@ class Allowed(Section):
         default=None, description="Environment variables passed on besides the basic ones."
     )
     network: bool | None = None
+    actions: list[Kind] | None = Field(
+        default=None,
+        description="What the general does outside on a soldier's word: review, comment, push, "
+        "pull_request. Absent: nothing.",
+    )
 
 
 class Permissions(Allowed):
@@ -78,6 +84,19 @@ class Retry(Section):
 
     max_attempts: Positive = 3
     backoff_seconds: Seconds = 30.0
+
+
+class Limits(Section):
+    """What one attempt may use up, besides its time."""
+
+    max_turns: Positive | None = Field(default=None, description="Of the model; absent: no limit.")
+    budget_usd: Annotated[float, Field(gt=0)] | None = Field(
+        default=None, description="Absent: no limit. Engines that know no prices cannot keep it."
+    )
+    no_progress_seconds: Seconds | None = Field(
+        default=None,
+        description="How long a soldier may say and do nothing; absent: as long as its time lasts.",
+    )
 
 
 class Manifest(Section):
@@ -100,6 +119,7 @@ class Manifest(Section):
         default_factory=list, description="Commands that must pass after a success."
     )
     retry: Retry = Field(default_factory=Retry)
+    limits: Limits = Field(default_factory=Limits)
     priority: Priority | None = Field(
         default=None, description="Of its tasks; absent: the event's."
     )

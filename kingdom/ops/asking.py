@@ -7,26 +7,28 @@ in the queue or in the task's result all the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kingdom.bus.files.bus import FileBus
-from kingdom.envoy.answers import answer_event, id_prefix
-from kingdom.envoy.notebook import questions_path, read_entries
-from kingdom.envoy.questions import Question, asked_by, chosen
+from kingdom.clock import isoformat
 from kingdom.errors import InvalidFile, KingdomError, NeverWorks, NotFound, UsageError
-from kingdom.models.event import Event
-from kingdom.models.message import HumanInputRequest
-from kingdom.models.reading import parse
+from kingdom.models.ids import is_id
 from kingdom.ops.choosing import find
 from kingdom.ops.listing import LARGEST, Listed, listing, locate, places, stems
-from kingdom.ops.sending import SOURCE, send
 from kingdom.store import disk
 from kingdom.store.paths import BaseDir
 from kingdom.store.state import read_json
 from kingdom.topology import PENDING
 
+if TYPE_CHECKING:  # `status` and completion ask here, and take no models for the usual answer
+    from kingdom.bus.files.bus import FileBus
+    from kingdom.envoy.questions import Question
+    from kingdom.models.event import Event
+
+# The envoy's own words for these are in modules that take long to import; a test compares them.
+NOTEBOOK = ("state", "envoy", "awaiting-responses.json")
+ANSWERS = "evt-slack-response-"
 _ANSWER_MAY_LIE_IN = (PENDING, "dispatched")
 _ASKS = "human_input_request"
 
@@ -35,8 +37,14 @@ class Open(NamedTuple):
     """A question and the task that asked it; not `shown` while the envoy has not come to it."""
 
     task_id: str
-    question: Question
+    written: dict[str, Any]  # the question, as the envoy writes one
     shown: bool
+
+    @property
+    def question(self) -> Question:
+        from kingdom.envoy.questions import Question
+
+        return Question.model_validate(self.written)
 
 
 class Asked(NamedTuple):
@@ -47,8 +55,8 @@ class Asked(NamedTuple):
 def questions(base: BaseDir) -> Asked:
     """All of them, oldest first."""
     found = {one.task_id: one for one in (*_waiting(base), *_shown(base))}
-    ordered = sorted(found.values(), key=lambda one: (one.question.asked_at, one.task_id))
-    answers = _answers_on_their_way(base)
+    ordered = sorted(found.values(), key=lambda one: (one.written["asked_at"], one.task_id))
+    answers = _answers_on_their_way(base) if ordered else []
     done = {one.task_id for one in ordered if _answer_to(base, one.task_id, answers)}
     return Asked(
         [one for one in ordered if one.task_id not in done],
@@ -57,31 +65,88 @@ def questions(base: BaseDir) -> Asked:
 
 
 def _shown(base: BaseDir) -> Iterator[Open]:
-    for task_id, question in (read_entries(questions_path(base), Question) or {}).items():
+    kept = read_json(base.path(*NOTEBOOK), {})
+    if not _is_plain(kept):
+        from kingdom.envoy.notebook import questions_path, read_entries
+        from kingdom.envoy.questions import Question
+
+        read = read_entries(questions_path(base), Question) or {}
+        kept = {task_id: question.written() for task_id, question in read.items()}
+    for task_id, question in kept.items():
         yield Open(task_id, question, shown=True)
+
+
+def _is_plain(kept: Any) -> bool:
+    """Whether every entry is spelled just as the envoy does it: then no model would change it."""
+    return isinstance(kept, dict) and all(
+        is_id(task_id) and _is_plain_question(question) for task_id, question in kept.items()
+    )
+
+
+def _is_plain_question(written: Any) -> bool:
+    if not isinstance(written, dict) or not written.keys() >= _NEEDED:
+        return False
+    known = [key for key in _FORM if key in written]
+    return list(written) == known and all(_FORM[key](written[key]) for key in known)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(map(_is_text, value))
+
+
+def _is_moment(value: Any) -> bool:
+    try:
+        spelled = isoformat(datetime.fromisoformat(value))
+    except (TypeError, ValueError, OverflowError):
+        return False
+    return spelled == str(value)
+
+
+_NEEDED = {"msg_id", "question", "asked_at", "channel", "thread_ts"}
+_FORM: dict[str, Callable[[Any], bool]] = {
+    "msg_id": is_id,
+    "question": _is_text,
+    "options": _are_texts,
+    "default": _is_text,
+    "asked_at": _is_moment,
+    "expires_at": _is_moment,
+    "channel": _is_text,
+    "thread_ts": _is_text,
+    "trace_id": _is_text,
+    "answered_at": _is_moment,
+}
 
 
 def _waiting(base: BaseDir) -> Iterator[Open]:
     for entry in listing(base, ("messages",), {PENDING}):
-        message = _message(entry) if entry.type == _ASKS else None
-        if message is not None and message.task_id:
-            question = asked_by(message, None, message.created_at)
-            yield Open(message.task_id, question, shown=False)
+        asked = _asked_by(entry) if entry.type == _ASKS else None
+        if asked is not None:
+            yield asked
 
 
-def _message(entry: Listed) -> HumanInputRequest | None:
+def _asked_by(entry: Listed) -> Open | None:
+    from kingdom.envoy.questions import asked_by
+    from kingdom.models.message import HumanInputRequest
+    from kingdom.models.reading import parse
+
     try:
         data = disk.read(entry.path, LARGEST)[0]
-        found = parse("message", data, path=entry.path, status=PENDING)
+        message = parse("message", data, path=entry.path, status=PENDING)
     except (OSError, InvalidFile):
         return None
-    return found if isinstance(found, HumanInputRequest) else None
+    if not isinstance(message, HumanInputRequest) or not message.task_id:
+        return None
+    question = asked_by(message, None, message.created_at)
+    return Open(message.task_id, question.written(), shown=False)
 
 
 def _answers_on_their_way(base: BaseDir) -> list[str]:
-    begin = id_prefix("")[:-1]
     lying = (p for p in places(base, ("events",)) if p.state in _ANSWER_MAY_LIE_IN)
-    return [stem for place in lying for stem in stems(place) if stem.startswith(begin)]
+    return [stem for place in lying for stem in stems(place) if stem.startswith(ANSWERS)]
 
 
 def _answer_to(base: BaseDir, task_id: str, on_their_way: list[str]) -> str:
@@ -89,7 +154,8 @@ def _answer_to(base: BaseDir, task_id: str, on_their_way: list[str]) -> str:
     taken = _result(base, task_id).get("answered_by")
     if isinstance(taken, str):
         return taken
-    return next((one for one in on_their_way if one.startswith(id_prefix(task_id))), "")
+    begin = f"{ANSWERS}{task_id}-"
+    return next((one for one in on_their_way if one.startswith(begin)), "")
 
 
 def _result(base: BaseDir, task_id: str) -> dict[str, Any]:
@@ -139,7 +205,7 @@ def _from_result(base: BaseDir, task_id: str) -> Open:
         )
     result = _result(base, task_id)
     if result.get("status") == "needs_human":
-        return Open(task_id, _question_of(result), shown=False)
+        return Open(task_id, _question_of(result).written(), shown=False)
     if not any(entry.stream in ("tasks", "results") for entry in find(base, task_id, "task")):
         raise NotFound(f"{task_id} is not a task.", remedy="Open questions: kingdom ask")
     raise NeverWorks(
@@ -148,6 +214,8 @@ def _from_result(base: BaseDir, task_id: str) -> Open:
 
 
 def _question_of(result: dict[str, Any]) -> Question:
+    from kingdom.envoy.questions import Question
+
     moment = result.get("created_at") or "1970-01-01T00:00:00Z"
     kept = ("question", "options", "default", "trace_id")
     fields = {name: result[name] for name in kept if result.get(name) is not None}
@@ -160,10 +228,15 @@ def answer(
     bus: FileBus, asked: Open, text: str, *, answered_by: str, now: datetime
 ) -> tuple[Event, str]:
     """The event that tells the king, and the answer as it was understood."""
-    meant = chosen(asked.question, text)
+    from kingdom.envoy.answers import answer_event
+    from kingdom.envoy.questions import chosen
+    from kingdom.ops.sending import SOURCE, send
+
+    question = asked.question
+    meant = chosen(question, text)
     event = answer_event(
         asked.task_id,
-        asked.question,
+        question,
         meant,
         answered_by=answered_by,
         source=SOURCE,

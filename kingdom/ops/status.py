@@ -1,6 +1,7 @@
 """How a kingdom fares, read from what its processes leave on disk. Nothing is asked of them.
 
-Plain data, for a terminal and for programs alike. Only what needs the configuration imports much.
+Plain data, for a terminal and for programs alike. It is typed again and again, so what takes long
+to import is imported only when nothing else can tell.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ from typing import Any
 
 from kingdom.clock import Clock, SystemClock
 from kingdom.errors import KingdomError
+from kingdom.ops.asking import questions as asked
 from kingdom.ops.listing import ENDED, counts, states
+from kingdom.ops.status_config import settings_in_force
 from kingdom.ops.stopping import is_running, running
 from kingdom.runtime.control import EVERYTHING, Control
 from kingdom.runtime.processes import WARDEN, Seat, roles_file
@@ -33,7 +36,7 @@ def status(
         "base_dir": base.root,
         "warden": _process(Seat(base, WARDEN), now),
         "roles": [_role(name, base, told, now) for name in _names(base, told)],
-        **_configured(base, environment),
+        **_configured(base, environment, now),
         "frozen": frozen(base),
         "queues": counts(base, _COUNTED, {one for one in states() if one not in ENDED}),
         "soldiers": soldiers(base),
@@ -92,13 +95,12 @@ def _ago(moment: float | None, now: float) -> float | None:
     return None if moment is None else round(max(now - moment, 0.0), 1)
 
 
-def _configured(base: BaseDir, environment: Mapping[str, str]) -> dict[str, Any]:
+def _configured(base: BaseDir, environment: Mapping[str, str], now: float) -> dict[str, Any]:
     """The engine, as the configuration names it, or what is wrong with the configuration."""
     from kingdom.engines.choice import availability
-    from kingdom.runtime.config import load_config
 
     try:
-        settings = load_config(base, environment).settings
+        settings = settings_in_force(base, environment, now)
     except KingdomError as error:
         return {"engine": None, "config_problem": str(error)}
     found = availability(settings, environment, base.root)
@@ -134,6 +136,4 @@ def _is_at_work(base: BaseDir, entry: Mapping[str, Any]) -> bool:
 
 def questions(base: BaseDir) -> list[dict[str, Any]]:
     """Those that wait for a person."""
-    from kingdom.ops.asking import questions as asked
-
-    return [{"task_id": one.task_id, **one.question.written()} for one in asked(base).open]
+    return [{"task_id": one.task_id, **one.written} for one in asked(base).open]

@@ -6,7 +6,8 @@ when the file knows more; nothing is told twice.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -39,8 +40,6 @@ _SAME = {
 # Of moments in the same millisecond, what causes comes before what follows.
 _ORDER = ("event.detected", "event.", "task.created", "message.", "task.started", "soldier.spawned",
           "soldier.", "task.", "event.completed")  # fmt: skip
-
-Say = Callable[[dict[str, Any]], str]
 
 
 class Moment(NamedTuple):
@@ -113,46 +112,44 @@ def _of_line(line: Line) -> Iterator[Moment]:
         kind, about = f"{TASK_LOG}:{data['step']}", str(data["task_id"])
         yield Moment(line.at, line.who, kind, about, f"{data['step']} {data['facts']}".strip())
         return
-    say = _SAYINGS.get(line.type, _anything)
     key = _ABOUT.get(line.type.partition(".")[0], "task_id")
     about = str(data.get(key) or data.get("task_id") or data.get("id") or "")
-    try:
-        text = say(data)
-    except KeyError:
-        text = _anything(data)
-    yield Moment(line.at, line.who, line.type, about, _short(text))
+    yield Moment(line.at, line.who, line.type, about, _short(_said(line)))
+
+
+def _said(line: Line) -> str:
+    """All that it holds, if its type has no saying or it lacks what the saying needs."""
+    saying = _SAYINGS.get(line.type)
+    if saying:
+        with suppress(KeyError, TypeError, ValueError):
+            return saying.format_map(line.data)
+    return " ".join(f"{key}={value}" for key, value in line.data.items())
 
 
 _ABOUT = {"event": "event_id", "message": "msg_id", "soldier": "soldier_id"}
-_SAYINGS: dict[str, Say] = {
-    "event.detected": lambda d: f"{d['event_type']} came from {d['source']}",
-    "event.dispatched": lambda d: f"became {d['task_id']} for {d['target_general']}",
-    "event.discarded": lambda d: f"discarded: {d['reason']}",
-    "event.deferred": lambda d: f"has to wait: {d['reason']}",
-    "event.superseded": lambda d: f"gave way to {d['superseded_by']}, which is newer",
-    "task.created": lambda d: f"made for {d['target_general']}, priority {d['priority']}",
-    "task.started": lambda d: "taken up",
-    "task.completed": lambda d: f"ended: {d['status']}, after {d['duration_seconds']:.1f}s",
-    "task.failed": lambda d: f"failed: {d['error']}",
-    "task.needs_human": lambda d: f"asks: {d['question']}",
-    "task.resumed": lambda d: f"goes on where {d['original_task_id']} asked",
-    "task.retried": lambda d: (
-        f"to be tried again (attempt {d['retry_count']} failed): {d['error']}"
-    ),
-    "task.cancelled": lambda d: f"cancelled: {d['reason']}",
-    "soldier.spawned": lambda d: f"set to work on {d['task_id']}",
-    "soldier.completed": lambda d: f"ended: {d['status']}",
-    "soldier.timeout": lambda d: f"ran out of its {d['timeout_seconds']:.0f}s",
-    "soldier.killed": lambda d: f"killed: {d['reason']}",
-    "message.sent": lambda d: f"shown in {d['channel']}",
-    "message.failed": lambda d: f"given up: {d['error']}",
-    "message.human_response": lambda d: "a person answered",
-    "queue.buried": lambda d: f"buried: {d['reason']}",
+_SAYINGS = {
+    "event.detected": "{event_type} came from {source}",
+    "event.dispatched": "became {task_id} for {target_general}",
+    "event.discarded": "discarded: {reason}",
+    "event.deferred": "has to wait: {reason}",
+    "event.superseded": "gave way to {superseded_by}, which is newer",
+    "task.created": "made for {target_general}, priority {priority}",
+    "task.started": "taken up",
+    "task.completed": "ended: {status}, after {duration_seconds:.1f}s",
+    "task.failed": "failed: {error}",
+    "task.needs_human": "asks: {question}",
+    "task.resumed": "goes on where {original_task_id} asked",
+    "task.retried": "to be tried again (attempt {retry_count} failed): {error}",
+    "task.cancelled": "cancelled: {reason}",
+    "soldier.spawned": "set to work on {task_id}",
+    "soldier.completed": "ended: {status}",
+    "soldier.timeout": "ran out of its {timeout_seconds:.0f}s",
+    "soldier.killed": "killed: {reason}",
+    "message.sent": "shown in {channel}",
+    "message.failed": "given up: {error}",
+    "message.human_response": "a person answered",
+    "queue.buried": "buried: {reason}",
 }
-
-
-def _anything(data: dict[str, Any]) -> str:
-    return " ".join(f"{key}={value}" for key, value in data.items())
 
 
 # What a file says

@@ -15,7 +15,7 @@ from kingdom.engines.choice import availability
 from kingdom.engines.port import Verdict
 from kingdom.engines.rehearsal_soldier import summary_of_diff
 from kingdom.failures import FAILURES
-from kingdom.general import memory, verdicts, workspace
+from kingdom.general import verdicts, workspace
 from kingdom.general.allowance import environment_for, tools_for
 from kingdom.general.prompts import render
 from kingdom.general.spec import Ended, Spec
@@ -23,7 +23,7 @@ from kingdom.general.verdicts import Raw
 from kingdom.models.manifest import Permissions, Retry
 from kingdom.models.result import NeedsHuman, Success
 from kingdom.settings.loading import Settings
-from kingdom.settings.model import SystemSettings
+from kingdom.settings.system import SystemSettings
 from kingdom.store.paths import BaseDir
 from tests.support.barracks import environment
 from tests.support.kingdom import START, task
@@ -252,26 +252,11 @@ def test_less_trusted_work_gets_less() -> None:
 # Lessons
 
 
-def test_lessons_are_kept_once_and_the_oldest_go_first(base: BaseDir) -> None:
-    memory.remember(base, "gen-pr", ["one\n# two", "three", "three", "  "])
-    memory.remember(base, "gen-pr", ["three", "four"])
-    path = Path(base.memory, "generals", "gen-pr", memory.LEARNED)
-    assert path.read_text("utf-8") == "- one # two\n- three\n- four\n"
-    memory.remember(base, "gen-pr", [f"{n} {'x' * 400}" for n in range(100)])
-    kept = path.read_text("utf-8")
-    assert len(kept.encode()) <= memory.LARGEST
-    assert "- one" not in kept
-    assert "- 99 x" in kept
-    assert memory.recall(base, "gen-pr").startswith("- ")
-
-
-def test_a_workspace_holds_guide_soul_and_lessons(base: BaseDir) -> None:
-    memory.remember(base, "gen-pr", ["be brief"])
+def test_a_workspace_holds_the_task_and_the_guide_for_every_engine(base: BaseDir) -> None:
     place = workspace.directory_for(base, task(), {})
-    workspace.prepare(place, {"task_id": "x"}, workspace.guides(base, "gen-pr", "Guide.", "Soul."))
-    told = Path(place, "CLAUDE.md").read_text("utf-8")
-    assert told == "Guide.\n\nSoul.\n\n# What was learned before\n\n- be brief\n"
-    assert Path(place, "AGENTS.md").read_text("utf-8") == told
+    workspace.prepare(place, {"task_id": "x"}, "Guide.\n")
+    for name in ("CLAUDE.md", "AGENTS.md"):
+        assert Path(place, name).read_text("utf-8") == "Guide.\n"
     assert json.loads(Path(place, ".kingdom-task.json").read_text("utf-8")) == {"task_id": "x"}
 
 
@@ -293,12 +278,8 @@ def settings(**runtime: Any) -> Settings:
 
 
 def test_an_engine_that_cannot_work_says_what_helps(scratch: Path) -> None:
-    claude = availability(settings(engine="claude"), environment())
-    assert (claude.available, claude.remedy) == (
-        False,
-        "Set runtime.engine in config/system.yaml to rehearsal, or to command with "
-        "runtime.command.argv.",
-    )
+    claude = availability(settings(engine="claude"), environment(PATH=str(scratch)))
+    assert (claude.available, "npm install -g" in claude.remedy) == (False, True)
     nothing = availability(settings(engine="command"), environment())
     assert "names no program" in nothing.reason
     missing = settings(engine="command", command={"argv": ["no-such-program"]})

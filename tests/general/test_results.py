@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from kingdom.failures import FAILURES
 from tests.support.barracks import Barracks
+from tests.support.soldiers import REPORT, WAIT, go, report
 
 DIFF = "--- a/x.py\n+++ b/x.py\n@@ -1 +1,2 @@\n-old\n+new\n+newer\n"
 
@@ -57,8 +59,7 @@ def test_each_kind_of_result_and_each_fault_ends_in_one_result(barracks: Barrack
 def test_a_log_that_cannot_be_written_costs_its_lines_and_nothing_else(barracks: Barracks) -> None:
     said = {"task_id": "task-20260207-001", "status": "success", "summary": "done"}
     said |= {"memory_updates": ["tests live in tests/"]}
-    told = f"cat > $KINGDOM_RESULT_PATH <<'END'\n{json.dumps(said)}\nEND"
-    barracks.command(f"while [ ! -e ../../../go ]; do sleep 0.02; done\n{told}")
+    barracks.command(WAIT + report(said))
     barracks.package()
     (id_,) = barracks.publish()
     log = Path(barracks.base.events_log)
@@ -66,8 +67,8 @@ def test_a_log_that_cannot_be_written_costs_its_lines_and_nothing_else(barracks:
         life.until(lambda: barracks.states() == ["running"], "a soldier")
         log.unlink()
         log.mkdir()
-        Path(barracks.base.root, "go").touch()
-        life.until(lambda: barracks.result(id_), "a result")
+        go(barracks)
+        life.result_of(id_)
         life.until(lambda: barracks.sessions() == [], "nobody is registered")
         assert life.said.getvalue().count("log.not_written") == 2
     memory = Path(barracks.base.memory, "generals", "gen-pr")
@@ -91,27 +92,27 @@ def test_the_final_result_has_the_soldier_s_words_and_only_those_it_may_say(
         "trace_id": "forged",
         "delivery": {"processed_at": "2026-02-07T10:00:00.000Z"},
     }
-    barracks.command(f"cat > $KINGDOM_RESULT_PATH <<'END'\n{json.dumps(said)}\nEND")
+    barracks.command(report(said))
     barracks.package()
     (id_,) = barracks.publish()
     with barracks.general() as life:
-        life.until(lambda: barracks.result(id_), "a result")
-    result = barracks.result(id_)
-    assert result is not None
+        result = life.result_of(id_)
     assert result["proclamation"] == {"channel": "#all", "message": "Shipped."}
     assert (result["summary"], result["notify_channel"]) == ("done", "#dev")
     assert (result["trace_id"], result.get("answered_by")) == ("trace-1", None)
     assert "processed_at" not in result["delivery"]
     assert (result["metrics"]["tokens"], result["metrics"]["attempts"]) == (12, 1)
     learned = Path(barracks.base.memory, "generals", "gen-pr", "learned-patterns.md")
-    assert learned.read_text("utf-8") == "- tests live in tests/\n"
+    assert re.fullmatch(
+        r"- \d{4}-\d\d-\d\d( \(untrusted\))? tests live in tests/\n", learned.read_text("utf-8")
+    )
 
 
 def test_the_accepted_raw_result_is_kept_under_the_task_s_name(barracks: Barracks) -> None:
     barracks.package()
     (id_,) = barracks.publish(payload={"diff": DIFF})
     with barracks.general() as life:
-        life.until(lambda: barracks.result(id_), "a result")
+        life.result_of(id_)
     raw = json.loads(Path(barracks.base.results, f"{id_}-raw.json").read_text("utf-8"))
     assert raw["summary"] == "(rehearsal) The diff changes 1 file (+2 -1), most of it in x.py."
     assert not list(Path(barracks.base.results).glob(f"{id_}-raw-*"))
@@ -121,9 +122,7 @@ def test_a_failure_says_what_happened_and_what_the_program_said_last(barracks: B
     barracks.package()
     (id_,) = barracks.publish(payload={"rehearsal": {"do": "crash"}})
     with barracks.general() as life:
-        life.until(lambda: barracks.result(id_), "a result")
-    result = barracks.result(id_)
-    assert result is not None
+        result = life.result_of(id_)
     assert result["summary"] == FAILURES["soldier_crashed"].sentence
     assert result["error"].endswith("Exit code 3. It last said: It was told to crash.")
     (failed,) = barracks.events("task.failed")
@@ -136,9 +135,7 @@ def test_a_program_that_cannot_be_started_says_why(barracks: Barracks) -> None:
     barracks.package()
     (id_,) = barracks.publish()
     with barracks.general() as life:
-        life.until(lambda: barracks.result(id_), "a result")
-    result = barracks.result(id_)
-    assert result is not None
+        result = life.result_of(id_)
     assert result["error_code"] == "soldier_crashed"
     assert "No such file" in result["error"]
 
@@ -149,7 +146,7 @@ def test_a_question_keeps_a_checkpoint_and_its_resumption_works_in_the_same_plac
     barracks.package(prompt="Look at {{payload.what}}.")
     (id_,) = barracks.publish(payload={"what": "it", "rehearsal": {"do": "ask"}})
     with barracks.general() as life:
-        life.until(lambda: barracks.result(id_), "a question")
+        life.result_of(id_)
         kept = json.loads(Path(barracks.base.results, f"{id_}-checkpoint.json").read_text("utf-8"))
         assert kept["workspace"] == str(barracks.workspace(id_))
         (resumed,) = barracks.publish(
@@ -162,9 +159,7 @@ def test_a_question_keeps_a_checkpoint_and_its_resumption_works_in_the_same_plac
                 "original": {"what": "it", "rehearsal": {"do": "ask"}},
             },
         )
-        life.until(lambda: barracks.result(resumed), "a result of the resumed task")
-    result = barracks.result(resumed)
-    assert result is not None
+        result = life.result_of(resumed)
     assert result["status"] == "success"
     assert result["summary"].startswith('(rehearsal) Was told "no" and went on.')
     assert not barracks.workspace(resumed).exists()
@@ -178,9 +173,7 @@ def test_a_rehearsal_asks_what_it_is_told_to_ask(barracks: Barracks) -> None:
     part = {"do": "ask", "question": "Which one?", "options": ["a", "b"]}
     (id_,) = barracks.publish(payload={"rehearsal": part})
     with barracks.general() as life:
-        life.until(lambda: barracks.result(id_), "a question")
-    result = barracks.result(id_)
-    assert result is not None
+        result = life.result_of(id_)
     assert (result["question"], result["options"]) == ("Which one?", ["a", "b"])
     assert "default" not in result
     (event,) = barracks.events("task.needs_human")
@@ -208,16 +201,11 @@ def test_whoever_attaches_sees_what_the_program_writes(barracks: Barracks) -> No
 def test_a_success_is_checked(
     barracks: Barracks, verify: list[str], code: str | None, said: str
 ) -> None:
-    barracks.command(
-        'touch made.txt; echo "{\\"task_id\\": \\"$KINGDOM_TASK_ID\\", \\"status\\": \\"success\\",'
-        ' \\"summary\\": \\"done\\"}" > $KINGDOM_RESULT_PATH'
-    )
+    barracks.command(f"touch made.txt\n{REPORT}")
     barracks.package(verify=verify)
     (id_,) = barracks.publish()
     with barracks.general() as life:
-        life.until(lambda: barracks.result(id_), "a result")
-    result = barracks.result(id_)
-    assert result is not None
+        result = life.result_of(id_)
     assert result.get("error_code") == code
     soldier = result["metrics"]["soldier_id"]
     assert said in Path(barracks.base.session_logs, f"{soldier}.err").read_text("utf-8")

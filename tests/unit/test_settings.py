@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from kingdom.errors import ConfigurationError
 from kingdom.models.schemas import config_files, schema_for
 from kingdom.settings.loading import Settings, load_settings
-from kingdom.settings.model import FILES, Delivery
+from kingdom.settings.model import FILES
 from kingdom.settings.rendering import render_yaml
+from kingdom.settings.system import Delivery
 from kingdom.settings.yaml_file import read_document
 from kingdom.topology import ROLES, STREAMS
 
@@ -87,7 +88,8 @@ def test_every_line_of_a_shipped_file_can_be_uncommented(name: str, config: Path
     not_said = {f"system.delivery.{stream}" for stream in ("tasks", "messages", "results")}
     unset = set_now - set(sources(settings))
     assert {key for key in unset if not key.startswith(tuple(not_said))} <= {
-        "system.runtime.codex.model"
+        "system.runtime.claude.model",
+        "system.runtime.codex.model",
     }
 
 
@@ -235,7 +237,11 @@ def test_settings_do_not_change() -> None:
         ),
         ("king", "max_soldiers: 3", "Did you mean `concurrency.max_soldiers`?"),
         ("system", "max_soldiers: 3", "Did you mean `concurrency.max_soldiers` in king.yaml?"),
-        ("system", "zzz: 1", "Known here: timezone, language, durability, bus, delivery, runtime."),
+        (
+            "system",
+            "zzz: 1",
+            "Known here: timezone, language, durability, bus, delivery, runtime, memory.",
+        ),
         (
             "local/king",
             "concurrency:\n  max_soldiers: 0\n",

@@ -1,0 +1,282 @@
+"""`kingdom general`: the generals there are, and making, installing and removing them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+from kingdom.cli.call import Call
+from kingdom.cli.failure import say
+from kingdom.cli.output import count, harmless, print_json, print_table
+from kingdom.cli.parser import DIRECTORIES, GENERALS, Parser
+from kingdom.cli.verbs import overview, run_verb
+from kingdom.errors import EXIT_DONE, EXIT_USAGE, UsageError
+
+if TYPE_CHECKING:
+    from kingdom.ops.generals import Package
+    from kingdom.store.paths import BaseDir
+
+VERBS = {
+    "list": ("general", "the generals there are, and what each takes up"),
+    "validate": ("general", "all that is wrong with one, or with all of them"),
+    "prompt": ("general_prompt", "exactly what a soldier would be told for an event"),
+    "new": ("general", "make a working skeleton of your own"),
+    "install": ("general", "copy a package from a directory or a git repository"),
+    "remove": ("general", "take one out; it is kept, and can be put back"),
+}
+ABOUT = "Looks after generals: each is a directory with a manifest, a prompt and a soul."
+EXAMPLES = (
+    "kingdom general list",
+    "kingdom general new gen-docs",
+    "kingdom general prompt gen-docs --event config/local/generals/gen-docs/example.json",
+    "kingdom general install https://github.com/acme/generals.git#gen-docs",
+)
+TEXTS = {
+    "list": (
+        "Lists the generals in force: what each takes up, the engines it works with, and where it "
+        "comes from: shipped as it is, config/generals/, or config/local/generals/.",
+        "kingdom general list",
+        "kingdom general list --json | jq -r '.[].name'",
+    ),
+    "validate": (
+        "Checks general packages and names everything that is wrong, with file, line and key. The "
+        "exit code is 2 if something is.",
+        "kingdom general validate",
+        "kingdom general validate gen-docs",
+        "kingdom general validate ./my-package",
+    ),
+    "new": (
+        "Makes a general in config/local/generals/ that works at once: manifest, prompt, soul, and "
+        "an example of an event. Then change it into what you need.",
+        "kingdom general new gen-docs",
+    ),
+    "install": (
+        "Copies a general package to config/local/generals/: its manifest, prompt, soul, README "
+        "and examples, nothing else. It is checked as a whole first; if it claims what another "
+        "general claims, nothing is changed.",
+        "kingdom general install ./gen-docs",
+        "kingdom general install https://github.com/acme/generals.git#gen-docs --as gen-manual",
+    ),
+    "remove": (
+        "Takes a general out of the configuration. Its package is kept under state/removed/, and "
+        "the command that puts it back is printed. One of your own that came instead of a shipped "
+        "one brings that one back.",
+        "kingdom general remove gen-docs",
+        "kingdom general remove gen-docs --yes",
+    ),
+}
+
+
+def run(call: Call, verb: str = "") -> int:
+    if not verb:
+        return run_verb(call, "general", VERBS, overview("general", ABOUT, VERBS, *EXAMPLES))
+    acts = {
+        "list": _list,
+        "validate": _validate,
+        "new": _new,
+        "install": _install,
+        "remove": _remove,
+    }
+    return acts[verb](call)
+
+
+def parser(verb: str = "list") -> Parser:
+    made = Parser(f"general {verb}", *TEXTS[verb])
+    match verb:
+        case "list":
+            made.takes("--json", action="store_true", help="for programs")
+        case "validate":
+            made.takes(
+                "what", nargs="?", offers=GENERALS, metavar="NAME|PATH", help="only this one"
+            )
+            made.takes("--json", action="store_true", help="for programs")
+        case "new":
+            made.takes("name", metavar="NAME", help="its name, such as gen-docs")
+        case "install":
+            made.takes(
+                "source", offers=DIRECTORIES, metavar="PATH|GIT-URL",
+                help="where it lies; URL#DIR for a directory inside a repository",
+            )  # fmt: skip
+            made.takes("--as", dest="name", metavar="NAME", help="give it another name")
+        case "remove":
+            made.takes("name", offers=GENERALS, metavar="NAME", help="which one")
+            made.takes("--yes", action="store_true", help="do not ask")
+    return made
+
+
+# Looking
+
+
+def _list(call: Call) -> int:
+    options = parser("list").read(call)
+    from kingdom.ops.generals import packages
+
+    base = call.base()
+    found = packages(base)
+    if options.json:
+        print_json([_plain(package) for package in found])
+        return EXIT_DONE
+    if not found:
+        print("There are no generals. Make one: kingdom general new gen-docs")
+        return EXIT_DONE
+    headings = ("NAME", "FROM", "TAKES UP", "ENGINES", "WHAT IT DOES")
+    print_table(headings, (_row(package) for package in found))
+    faulty = [package for package in found if package.faults]
+    for package in faulty:
+        say(f"{package.name}: {_shown(base, package.faults[0])}")
+    if faulty:
+        say("All that is wrong: kingdom general validate")
+    return EXIT_DONE
+
+
+def _row(package: Package) -> tuple[str, ...]:
+    manifest = package.manifest
+    if manifest is None:
+        return package.name, package.origin, "-", "-", "(its manifest has faults)"
+    schedules = [f"{one.name} ({one.cron})" for one in manifest.schedules]
+    return (
+        package.name,
+        package.origin,
+        ", ".join([*manifest.subscribes, *schedules]) or "nothing",
+        ", ".join(manifest.supported_engines) or "any",
+        manifest.description,
+    )
+
+
+def _plain(package: Package) -> dict[str, Any]:
+    manifest = package.manifest
+    return {
+        "name": package.name,
+        "description": manifest.description if manifest else None,
+        "subscribes": manifest.subscribes if manifest else [],
+        "schedules": [one.model_dump() for one in manifest.schedules] if manifest else [],
+        "supported_engines": manifest.supported_engines if manifest else [],
+        "from": package.origin,
+        "directory": package.directory,
+        "instead_of": package.hides or None,
+        "faults": [_fault(one) for one in package.faults],
+    }
+
+
+def _fault(fault: Any) -> dict[str, str]:
+    path, _, line = fault.where.rpartition(":")
+    has_line = bool(path) and line.isdecimal()
+    return {
+        "file": path if has_line else fault.where,
+        "line": line if has_line else "",
+        "key": fault.key,
+        "what": fault.what,
+        "remedy": fault.remedy,
+    }
+
+
+def _validate(call: Call) -> int:
+    options = parser("validate").read(call)
+    base = call.base()
+    chosen = _chosen(call, base, options.what)
+    faults = [fault for package in chosen for fault in package.faults]
+    if options.json:
+        print_json([_fault(fault) for fault in faults])
+    else:
+        for fault in faults:
+            print(harmless(_shown(base, fault), keep=""))
+        if not faults:
+            print(f"{count(len(chosen), 'general')}: nothing is wrong.")
+    return EXIT_USAGE if faults else EXIT_DONE
+
+
+def _chosen(call: Call, base: BaseDir, what: str | None) -> list[Package]:
+    from kingdom.ops.generals import at_path, named, packages
+
+    if what is None:
+        return packages(base)
+    path = os.path.join(call.working_dir, os.path.expanduser(what))
+    is_path = os.sep in what or (os.path.isdir(path) and not what.startswith("gen-"))
+    return [at_path(base, os.path.abspath(path)) if is_path else named(base, what)]
+
+
+def _shown(base: BaseDir, fault: object) -> str:
+    return str(fault).replace(f"{base.root}{os.sep}", "")
+
+
+# Changing
+
+
+def _new(call: Call) -> int:
+    options = parser("new").read(call)
+    base = call.base()
+    from kingdom.ops.general_changes import new
+
+    package = new(base, options.name)
+    place = os.path.relpath(package.directory, base.root)
+    print(f"{package.name} is made: {place}")
+    print(
+        f"Next:\n  edit {place}/prompt.md and {place}/manifest.yaml\n"
+        f"  kingdom general prompt {package.name}     # what a soldier would be told\n"
+        f"  kingdom send --file {place}/example.json"
+    )
+    return EXIT_DONE
+
+
+def _install(call: Call) -> int:
+    options = parser("install").read(call)
+    base = call.base()
+    from kingdom.ops.general_changes import check_name, install
+    from kingdom.ops.general_sources import fetch
+
+    if options.name:
+        check_name(options.name)
+    source = fetch(options.source, call.working_dir, call.environment)
+    package = install(base, source, options.name)
+    print(f"{package.name} is installed: {os.path.relpath(package.directory, base.root)}")
+    for line in _powers(package):
+        print(harmless(f"  {line}", keep=""))
+    if source.left_out:
+        say(f"Left out, as no part of a package: {', '.join(sorted(source.left_out))}.")
+    return EXIT_DONE
+
+
+def _powers(package: Package) -> list[str]:
+    """What a person should know of what they have just let in."""
+    manifest = package.manifest
+    assert manifest is not None
+    allowed = manifest.permissions
+    schedules = [f"{one.name} ({one.cron})" for one in manifest.schedules]
+    told = {
+        "It takes up": [*manifest.subscribes, *schedules],
+        "Its soldiers may use": ["the engine's own"] if allowed.tools is None else allowed.tools,
+        "They see of the environment": allowed.env or [],
+        "Commands that check its work": manifest.verify,
+    }
+    return [f"{what}: {', '.join(ones)}" for what, ones in told.items() if ones]
+
+
+def _remove(call: Call) -> int:
+    options = parser("remove").read(call)
+    base = call.base()
+    from kingdom.ops.general_changes import remove
+    from kingdom.ops.generals import is_shipped, named
+
+    package = named(base, options.name)
+    place = os.path.relpath(package.directory, base.root)
+    if not options.yes and not _agrees(f"Remove {package.name} ({place})? [y/N] "):
+        print("Nothing was changed.")
+        return EXIT_DONE
+    gone = remove(base, options.name)
+    print(harmless(f"{package.name} is removed, and kept in {gone.kept}", keep=""))
+    if gone.again:
+        print(f"In force again: {os.path.relpath(gone.again, base.root)}")
+    elif is_shipped(package.name):
+        print(
+            "It is one of those that kingdom init makes: kingdom init brings the shipped one back."
+        )
+    print(harmless(f"Undo:\n  {gone.undo}"))
+    return EXIT_DONE
+
+
+def _agrees(question: str) -> bool:
+    if not sys.stdin.isatty():
+        raise UsageError("general remove: nobody can be asked here.", remedy="Add --yes.")
+    print(question, end="", flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")

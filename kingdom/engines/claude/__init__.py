@@ -1,0 +1,1 @@
+"""The engine `claude`: Claude Code, one headless run per attempt."""

@@ -1,0 +1,116 @@
+"""What a soldier is doing now, in a few words, from the end of what the program has printed."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from kingdom.engines.claude.stream import Entry, blocks, entry_of, number, part, said, text
+from kingdom.store import disk
+from kingdom.words.harmless import harmless
+
+_TAIL = 256 * 1024
+_CHUNK = 4 * 1024 * 1024
+_MOST_FOLLOWED = 256
+_LONGEST = 80
+# What tells most of a tool's use, the first that is there.
+_TELLING = (
+    "file_path",
+    "notebook_path",
+    "command",
+    "pattern",
+    "url",
+    "query",
+    "path",
+    "description",
+)
+_MESSAGE = re.compile(rb'"id":"(msg_[^"]{1,100})"')
+
+
+@dataclass
+class _Followed:
+    offset: int = 0
+    messages: set[bytes] = field(default_factory=set)
+
+
+class Progress:
+    """Remembers how far it has counted, so that a long log is read once."""
+
+    def __init__(self) -> None:
+        self._followed: dict[str, _Followed] = {}
+
+    def of(self, path: str) -> str:
+        lines = disk.tail(path, _TAIL).split(b"\n")
+        doing, warning = "", ""
+        for line in reversed(lines):
+            entry = entry_of(line)
+            warning = warning or _warning(entry)
+            doing = _doing(entry)
+            if doing:
+                break
+        if not doing:
+            return warning
+        turn = self._turns(path)
+        where = f" (turn {turn})" if turn else ""
+        return f"{doing}{where}{'; ' if warning else ''}{warning}"
+
+    def _turns(self, path: str) -> int:
+        """How often the model has answered."""
+        if len(self._followed) > _MOST_FOLLOWED:
+            self._followed.clear()
+        followed = self._followed.setdefault(path, _Followed())
+        with open(path, "rb") as file:
+            file.seek(followed.offset)
+            while chunk := file.read(_CHUNK):
+                whole = chunk.rfind(b"\n") + 1
+                if not whole and len(chunk) < _CHUNK:
+                    break
+                followed.messages.update(_MESSAGE.findall(chunk, 0, whole or len(chunk)))
+                followed.offset += whole or len(chunk)
+                file.seek(followed.offset)
+        return len(followed.messages)
+
+
+def _doing(entry: Entry) -> str:
+    kind, subtype = entry.get("type"), entry.get("subtype")
+    if kind == "assistant":
+        return _at_work(part(entry, "message"))
+    if kind == "result":
+        return "ended"
+    if kind == "system" and subtype == "api_retry":
+        return _retry(entry)
+    return "starts" if kind == "system" and subtype == "init" else ""
+
+
+def _at_work(message: Entry) -> str:
+    used = [
+        f"{text(block, 'name')}{_of(part(block, 'input'))}" for block in blocks(message, "tool_use")
+    ]
+    return used[-1] if used else _short(said(message))
+
+
+def _of(given: Entry) -> str:
+    found = next((text(given, key) for key in _TELLING if text(given, key)), "")
+    return f": {_short(found)}" if found else ""
+
+
+def _retry(entry: Entry) -> str:
+    why = int(number(entry, "error_status")) or text(entry, "error") or "an error"
+    of = f"{number(entry, 'attempt'):.0f} of {number(entry, 'max_retries'):.0f}"
+    return f"retry {of} after {'no answer' if why == 'unknown' else why}"
+
+
+def _warning(entry: Entry) -> str:
+    if entry.get("type") != "rate_limit_event":
+        return ""
+    news = part(entry, "rate_limit_info")
+    limit = text(news, "rateLimitType").replace("_", "-") or "usage"
+    if text(news, "status") == "rejected":
+        return f"{limit} limit reached"
+    share = number(news, "utilization")
+    return f"{share:.0%} of the {limit} limit used" if share else ""
+
+
+def _short(words: str) -> str:
+    line = harmless(" ".join(words[: 4 * _LONGEST].split()))
+    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"

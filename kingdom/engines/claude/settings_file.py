@@ -1,0 +1,127 @@
+"""A soldier's own settings file: signs of life, the question for a missing result, permissions.
+
+The program runs each hook with `/bin/sh` in the soldier's environment. Paths are spelled out in
+them, so that a hook needs nothing of that environment but its PATH.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+from typing import Any
+
+from kingdom.engines.port import Order
+
+# Whoever gives no list of tools gets these: work in the workspace, and nothing outside of it.
+DEFAULT_TOOLS = (
+    "Bash",
+    "Edit",
+    "Glob",
+    "Grep",
+    "NotebookEdit",
+    "Read",
+    "Task",
+    "TodoWrite",
+    "Write",
+)
+# One permission in the program: a rule for Edit holds for all of them.
+_EDITING = ("Edit", "MultiEdit", "NotebookEdit", "Write")
+# What nobody's work needs, and what must not end up in a comment on a pull request.
+_NOT_READ = (
+    "~/.ssh/**",
+    "~/.aws/**",
+    "~/.config/gh/**",
+    "~/.config/gcloud/**",
+    "~/.kube/**",
+    "~/.netrc",
+    "~/.git-credentials",
+    "~/.claude/.credentials.json",
+    "~/.codex/auth.json",
+    "//proc/*/environ",
+)
+_HOOK_SECONDS = 10
+_ASKED_FOR = (
+    "Your result is missing. Write it now, as one JSON object in the form your instructions name, "
+    "to {path} and then stop."
+)
+
+
+def settings(order: Order) -> str:
+    """The file's content."""
+    return json.dumps({"hooks": _hooks(order), "permissions": _permissions(order)}, indent=2)
+
+
+def tool_names(order: Order) -> tuple[str, ...]:
+    """All tools the model is shown; a result can always be written."""
+    named = DEFAULT_TOOLS if order.tools is None else order.tools
+    return tuple(dict.fromkeys([*(_name(rule) for rule in named), "Write", "Edit"]))
+
+
+def mode(order: Order) -> str:
+    """Neither ever asks: nobody would answer. What neither mode nor rule allows is denied."""
+    return "acceptEdits" if order.tools is None else "dontAsk"
+
+
+def _permissions(order: Order) -> dict[str, Any]:
+    credentials = [_rule("Read", f"{order.home}/.credentials.json")] if order.home else []
+    return {
+        "allow": _allowed(order),
+        "deny": [*(f"Read({pattern})" for pattern in _NOT_READ), *credentials],
+    }
+
+
+def _allowed(order: Order) -> list[str]:
+    rules = [
+        rule
+        for rule in (DEFAULT_TOOLS if order.tools is None else order.tools)
+        if rule not in _EDITING
+    ]
+    if order.tools is None or len(rules) < len(order.tools):
+        # Without a place they would hold for the whole disk.
+        rules += [_rule("Edit", f"{place}/**") for place in _spellings(order.workspace)]
+    return rules + [_rule("Edit", path) for path in _spellings(order.result_path)]
+
+
+def _spellings(path: str) -> list[str]:
+    """The program compares names before and after it follows links; both must be allowed."""
+    return list(dict.fromkeys((path, os.path.realpath(path))))
+
+
+def _rule(tool: str, path: str) -> str:
+    """For this path exactly; `/**` at its end means all below. A second slash: from the root."""
+    stem, below = (path[:-3], "/**") if path.endswith("/**") else (path, "")
+    escaped = re.sub(r"([\\*?\[\]!#])", r"\\\1", stem)
+    return f"{tool}(/{escaped}{below})"
+
+
+def _name(rule: str) -> str:
+    return rule.partition("(")[0].strip()
+
+
+def _hooks(order: Order) -> dict[str, Any]:
+    heartbeat = _hook(f"touch -- {shlex.quote(order.heartbeat_path)}")
+    hooks = {
+        name: [{"matcher": "*", **heartbeat}] for name in ("PostToolUse", "PostToolUseFailure")
+    }
+    if not order.result_schema:  # with a schema the program itself asks, once
+        hooks["Stop"] = [_hook(_question(order.result_path))]
+    return hooks
+
+
+def _hook(command: str) -> dict[str, Any]:
+    return {"hooks": [{"type": "command", "command": command, "timeout": _HOOK_SECONDS}]}
+
+
+def _question(path: str) -> str:
+    """Once: the program says in what it tells the hook whether it goes on because of it."""
+    answer = {"decision": "block", "reason": _ASKED_FOR.format(path=path)}
+    return "\n".join(
+        (
+            'case "$(cat)" in',
+            """*'"stop_hook_active":true'* | *'"stop_hook_active": true'*) exit 0 ;;""",
+            "esac",
+            f"[ -s {shlex.quote(path)} ] || printf '%s' {shlex.quote(json.dumps(answer))}",
+        )
+    )

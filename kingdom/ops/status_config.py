@@ -1,0 +1,111 @@
+"""The configuration as `kingdom status` needs it: checked once, then believed until it changes.
+
+To check it takes a third of a second, most of it for imports. So what was found to hold is noted in
+`state/config-checked.json`, with the stamps of all that was read. A note that is missing, damaged,
+of yesterday or of other stamps costs one more check and nothing else. Faults are never noted.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+import kingdom
+from kingdom.store import disk
+from kingdom.store.paths import BaseDir
+from kingdom.store.state import read_json, write_json
+
+if TYPE_CHECKING:
+    from kingdom.settings.loading import Settings
+
+OVERRIDES = ("KINGDOM_BUS",)  # what the environment sets is checked each time; it may be a secret
+_BELIEVED_SECONDS = 86_400.0  # there is more to it than stamps show: the time zones known here
+_SETTLED_SECONDS = 2.0  # clocks are coarse: what is younger may change and keep its stamp
+_DEEPEST = 4  # config/local/generals/NAME/manifest.yaml
+_PROGRAM = os.path.dirname(kingdom.__file__)
+_CHECKERS = tuple(os.path.join(_PROGRAM, name) for name in ("settings", "models", "runtime"))
+
+Stamp = list[Any]  # as JSON gives it back
+
+
+def checked_file(base: BaseDir) -> str:
+    return base.path("state", "config-checked.json")
+
+
+def settings_in_force(base: BaseDir, environment: Mapping[str, str], now: float) -> Settings:
+    """Or what is wrong with the configuration. Of a note they have `system.runtime` only, which is
+    all that engines are told."""
+    if any(environment.get(name) for name in OVERRIDES):
+        return _checked(base, environment)
+    stamps = list(_stamps(base))
+    noted = _noted(base, stamps, now)
+    if noted is not None:
+        return cast("Settings", SimpleNamespace(system=SimpleNamespace(runtime=_tree(noted))))
+    found = _checked(base, environment)
+    if all(_is_settled(stamp, now) for stamp in stamps):
+        _note(base, stamps, found)
+    return found
+
+
+def _checked(base: BaseDir, environment: Mapping[str, str]) -> Settings:
+    from kingdom.runtime.config import load_config
+
+    return load_config(base, environment).settings
+
+
+def _noted(base: BaseDir, stamps: list[Stamp], now: float) -> dict[str, Any] | None:
+    try:
+        facts = disk.facts_of(checked_file(base))
+        noted = read_json(checked_file(base))
+    except OSError:  # another user's
+        return None
+    if facts is None or not 0.0 <= now - facts.st_mtime < _BELIEVED_SECONDS:
+        return None
+    if not isinstance(noted, dict) or noted.get("stamps") != stamps:
+        return None
+    runtime = noted.get("runtime")
+    return runtime if isinstance(runtime, dict) else None
+
+
+def _note(base: BaseDir, stamps: list[Stamp], found: Settings) -> None:
+    noted = {"runtime": found.system.runtime.model_dump(mode="json"), "stamps": stamps}
+    try:
+        write_json(checked_file(base), noted, sync=False)
+    except OSError:
+        return  # a full disk, or a kingdom that this user may only look at: it is checked again
+
+
+def _tree(value: Any) -> Any:
+    """Sections as the settings have them: `runtime.command.argv`."""
+    if not isinstance(value, dict):
+        return value
+    return SimpleNamespace(**{key: _tree(one) for key, one in value.items()})
+
+
+def _stamps(base: BaseDir) -> Iterator[Stamp]:
+    """Tells one state of the configuration, for one user and one program, from the next."""
+    yield [os.geteuid(), 0]
+    for place in (base.config, *_CHECKERS):
+        yield from _stamps_below(place, _DEEPEST)
+
+
+def _stamps_below(path: str, depth: int) -> Iterator[Stamp]:
+    """Of more than is ever read there, so that what counts need not be named here as well."""
+    try:
+        facts = os.stat(path)
+        names = disk.names(path) if stat.S_ISDIR(facts.st_mode) and depth else []
+    except OSError:  # a link to nowhere, say; if it counts, the check says so
+        yield [path, 0]
+        return
+    yield [path, facts.st_ctime_ns, facts.st_mtime_ns, facts.st_ino, facts.st_size]
+    for name in sorted(names):
+        if not name.startswith(".") and name != "__pycache__":
+            yield from _stamps_below(os.path.join(path, name), depth - 1)
+
+
+def _is_settled(stamp: Stamp, now: float) -> bool:
+    changed: int = stamp[1]
+    return changed < (now - _SETTLED_SECONDS) * 1e9
