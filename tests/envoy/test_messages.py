@@ -14,6 +14,7 @@ import pytest
 from kingdom.envoy.transport import Thread
 from kingdom.errors import ConfigurationError, NeverWorks, TryLater
 from kingdom.models.message import Notification, Report
+from kingdom.pids import started
 from kingdom.store.paths import BaseDir
 from tests.support.calls import in_child
 from tests.support.envoy import (
@@ -181,13 +182,20 @@ def test_a_question_that_could_not_be_shown_is_open_all_the_same(
     assert awaiting(base)[TASK]["question"] == "Which branch?"
 
 
+def keep_from_writing(base: BaseDir, name: str) -> Path:
+    """Where this process would write it first lies a directory."""
+    me = os.getpid()
+    in_the_way = Path(base.path("state", "envoy", f".tmp-{me}-{started(me)}-{name}"))
+    in_the_way.mkdir()
+    return in_the_way
+
+
 def test_state_that_cannot_be_written_holds_back_the_record_and_shows_nothing_twice(
     base: BaseDir, live: Callable[..., Life]
 ) -> None:
     life = live()
     publish(base, start(1))
-    in_the_way = Path(base.path(f"state/envoy/.tmp-{os.getpid()}-thread-mappings.json"))
-    in_the_way.mkdir()
+    in_the_way = keep_from_writing(base, "thread-mappings.json")
     for _ in range(2):
         with pytest.raises(TryLater, match="cannot be written"):
             life.go()
@@ -202,8 +210,7 @@ def test_a_lease_that_ran_out_meanwhile_shows_nothing_twice(
 ) -> None:
     life = live()
     publish(base, start(1), message(2, task_id=OTHER))
-    in_the_way = Path(base.path(f"state/envoy/.tmp-{os.getpid()}-thread-mappings.json"))
-    in_the_way.mkdir()
+    in_the_way = keep_from_writing(base, "thread-mappings.json")
     with pytest.raises(TryLater):
         life.go()
     in_the_way.rmdir()

@@ -29,6 +29,7 @@ from kingdom.runtime.config import LiveConfig
 from kingdom.runtime.internal_log import InternalLog
 from kingdom.runtime.logging import configure, get_logger
 from kingdom.runtime.role import Setting
+from kingdom.store import leftovers
 from kingdom.store.paths import BaseDir
 from tests.support.kingdom import EagerClock, ShiftedClock
 from tests.support.processes import forked_role, is_alive, told
@@ -215,6 +216,7 @@ class Barracks:
         bus = open_bus(self.base, config.current.settings, general=name, clock=self.clock)
         internal = InternalLog(self.base, name, self.clock)
         setting = Setting(name, self.base, given, bus, config, self.clock, get_logger(), internal)
+        leftovers.clear(self.base)  # as whoever takes a seat does
         bus.recover()
         role = make(setting)
         role.start()

@@ -146,17 +146,21 @@ def test_after_a_killed_warden_a_new_start_works_at_once(base: BaseDir) -> None:
     assert not any(is_alive(pid) for pid in before.values())
 
 
+def kill_all(base: BaseDir) -> None:
+    """At once: a role whose warden is gone would end in order."""
+    for pid in [pid_of(base, name) for name in (*ALL, "warden")]:
+        os.kill(pid, signal.SIGKILL)
+
+
 def test_everything_killed_at_once_leaves_nothing_that_a_start_minds(base: BaseDir) -> None:
     start_puppets(base)
-    for name in ("warden", *ALL):
-        os.kill(pid_of(base, name), signal.SIGKILL)
+    kill_all(base)
     assert sorted(start_puppets(base).up) == sorted(ALL)
 
 
 def test_a_heartbeat_of_a_former_life_does_not_pass_for_a_new_one(base: BaseDir) -> None:
     start_puppets(base)
-    for name in ("warden", *ALL):
-        os.kill(pid_of(base, name), signal.SIGKILL)
+    kill_all(base)
     eventually(lambda: not running(base), "no role runs")
     assert Seat(base, "king").last_beat() is not None
     order(base, "king", "crash")

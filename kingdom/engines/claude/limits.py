@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta, tzinfo
-from zoneinfo import ZoneInfo
 
 from kingdom.engines.claude.stream import Account, number, text
 
@@ -79,8 +78,12 @@ def _next(match: re.Match[str], now: datetime) -> datetime:
 
 def _zone(name: str | None) -> tzinfo | None:
     """None is where this machine is: what the program assumes as well."""
+    if name is None:
+        return None
+    from zoneinfo import ZoneInfo  # few limits name a zone, and `status` is to answer at once
+
     try:
-        return ZoneInfo(name) if name else None
+        return ZoneInfo(name)
     except (KeyError, ValueError, OSError):
         return UTC
 
