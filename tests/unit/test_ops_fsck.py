@@ -222,6 +222,13 @@ def test_an_unexplained_file_in_dead(base: BaseDir) -> None:
     assert path.read_text() == "{"
 
 
+def test_what_was_handed_in_without_a_status_is_fine(base: BaseDir) -> None:
+    fields = json.loads(valid("evt-1"))
+    fields.pop("status")
+    drop(base, "events/pending", "evt-1.json", json.dumps(fields))
+    assert found(base) == []
+
+
 @pytest.mark.parametrize(
     ("place", "inside", "after"),
     [
