@@ -1,0 +1,233 @@
+"""From the name of a repository to where it is fetched from, and with whose word.
+
+Events come from outside and name repositories, so a name is `owner/name` and nothing else: it goes
+into the configured address and cannot choose another. Addresses and paths are believed only if the
+configuration itself spells them (`configured`). A token goes to the one host it is meant for, never
+over plain http (the own machine excepted), and never further than git's environment.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from urllib.parse import SplitResult, urljoin, urlsplit
+
+from kingdom.clients.git import Access, Git
+from kingdom.clock import SystemClock
+from kingdom.errors import ConfigurationError, NeverWorks
+
+_CLOCK = SystemClock()
+GITHUB = "github.com"
+_PART = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_.-]*")
+_SCP = re.compile(
+    r"(?P<user>[A-Za-z0-9_.-]+@)?(?P<host>[A-Za-z0-9][A-Za-z0-9.-]*):(?P<path>[^/:-].*)"
+)
+_HOST = re.compile(r"(?:[A-Za-z0-9][A-Za-z0-9.-]*|\[[0-9a-fA-F:.]+\])(?::[0-9]{1,5})?")
+_LONGEST = 500
+_OWN_MACHINE = ("localhost", "127.0.0.1", "[::1]")
+_GH_REMEMBERED = 300.0  # seconds
+
+
+class RepositoryRefused(NeverWorks):
+    """What a task names as its repository is not one that may be fetched."""
+
+    code = "repository_refused"
+
+
+@dataclass(frozen=True)
+class GitSettings:
+    """How repositories are reached and kept; one field per setting."""
+
+    url: str = f"https://{GITHUB}/{{repo}}.git"
+    pull_ref: str = "refs/pull/{number}/head"
+    token_env: str = "GH_TOKEN"
+    tokens: Mapping[str, str] = field(default_factory=dict)  # host: variable
+    use_gh: bool = True
+    user_config: bool = False
+    timeout_seconds: float = 900.0
+    fresh_seconds: float = 1.0
+    depth: int | None = None
+    partial: bool = False
+    submodules: bool = True
+    lfs: bool = True
+    name: str = "kingdom"
+    email: str = "kingdom@localhost"
+
+
+@dataclass(frozen=True)
+class Remote:
+    """A repository somewhere else."""
+
+    url: str
+    protocol: str  # https, http, ssh or file
+    host: str = ""  # with its port; none for file
+    may_use_token: bool = True
+
+    @property
+    def scope(self) -> str:
+        return f"{self.protocol}://{self.host}"
+
+
+class Hosts:
+    def __init__(
+        self,
+        settings: GitSettings,
+        git: Git,
+        environment: Mapping[str, str],
+        configured: frozenset[str] = frozenset(),
+    ) -> None:
+        """`configured`: what manifests and settings name, which may be addresses and paths."""
+        if "{repo}" not in settings.url:
+            raise ConfigurationError(f"git.url has no {{repo}} in it: {settings.url}.")
+        self._settings = settings
+        self._git = git
+        self._environment = environment
+        self._configured = configured
+        self._home = read_url(settings.url.replace("{repo}", "owner/name"))
+        self._of_gh: dict[str, tuple[float, str]] = {}
+        self._lock = threading.Lock()
+
+    def remote(self, repo: str) -> Remote:
+        if is_name(repo):
+            return self._named(repo)
+        if repo in self._configured:
+            return read_url(repo)
+        raise RepositoryRefused(
+            f"{repo[:100]!r} is not a repository's name.",
+            remedy="Tasks name a repository as owner/name; addresses and paths only count where "
+            "a manifest spells them (default_repo, or a schedule's repo).",
+        )
+
+    def submodule(self, of: Remote, url: str) -> Remote:
+        """The repository's content names it, so it gets less: no other protocol, and the token
+        only beside the repository itself."""
+        found = read_url(_relative_to(of.url, url) if url.startswith(("./", "../")) else url)
+        if found.protocol == "ssh" and of.protocol != "ssh" and _is_like(found, self._home):
+            repo = urlsplit(_as_url(found.url)).path.strip("/").removesuffix(".git")
+            found = self._named(repo) if is_name(repo) else found
+        if found.protocol not in {"https", of.protocol}:
+            raise RepositoryRefused(
+                f"A submodule at {url[:100]!r} is not fetched: by {found.protocol}, from a "
+                f"repository that is fetched by {of.protocol}.",
+                remedy="Set git.submodules: false to work without submodules.",
+            )
+        same_owner = _owner(found) == _owner(of)
+        return replace(found, may_use_token=of.may_use_token and same_owner)
+
+    def access(self, remote: Remote) -> Access:
+        return Access(
+            protocols=(remote.protocol,),
+            scope=remote.scope,
+            token=self._token(remote),
+            user_config=self._settings.user_config,
+        )
+
+    def _named(self, repo: str) -> Remote:
+        return read_url(self._settings.url.replace("{repo}", repo.removesuffix(".git")))
+
+    def _token(self, remote: Remote) -> str:
+        secure = remote.protocol == "https" or (
+            remote.protocol == "http" and _without_port(remote.host) in _OWN_MACHINE
+        )
+        if not secure or not remote.may_use_token:
+            return ""
+        for variable in self._variables(remote.host):
+            value = self._environment.get(variable, "").strip()
+            if value:
+                return value
+        return self._token_of_gh(remote.host) if self._settings.use_gh else ""
+
+    def _variables(self, host: str) -> list[str]:
+        named = self._settings.tokens.get(host)
+        if named:
+            return [named]
+        own = [self._settings.token_env] if host == self._home.host else []
+        if host == GITHUB:
+            return [*own, "GH_TOKEN", "GITHUB_TOKEN"]
+        if host == self._home.host:
+            return [*own, "GH_ENTERPRISE_TOKEN", "GITHUB_ENTERPRISE_TOKEN"]
+        return own
+
+    def _token_of_gh(self, host: str) -> str:
+        with self._lock:
+            asked, token = self._of_gh.get(host, (float("-inf"), ""))
+            if _CLOCK.monotonic() - asked > _GH_REMEMBERED:
+                token = self._git.token_of_gh(_without_port(host))
+                self._of_gh[host] = (_CLOCK.monotonic(), token)
+            return token
+
+
+def is_name(repo: str) -> bool:
+    """owner/name, or group/…/name."""
+    parts = repo.split("/")
+    return (
+        len(parts) >= 2
+        and len(repo) <= _LONGEST
+        and all(_PART.fullmatch(part) and part.strip(".") for part in parts)
+    )
+
+
+def read_url(url: str) -> Remote:
+    """Raises `RepositoryRefused` for what git could take for something else than an address."""
+    if len(url) > _LONGEST or not url.isprintable() or url.startswith("-"):
+        raise _refused(url, "it is no address")
+    if url.startswith("/"):
+        return Remote(url, "file")
+    if " " in url:
+        raise _refused(url, "there is a space in it")
+    parts = _split(_as_url(url))
+    if parts.scheme == "file" and not parts.netloc and parts.path.startswith("/"):
+        return Remote(parts.path, "file")
+    if parts.scheme not in ("https", "http", "ssh"):
+        raise _refused(url, "only https, http, ssh and files are known")
+    user, _, host = parts.netloc.rpartition("@")
+    if not _HOST.fullmatch(host) or not parts.path.strip("/") or "/-" in parts.path:
+        raise _refused(url, "it names no host, or no repository")
+    if ":" in user or (user and parts.scheme != "ssh") or user.startswith("-"):
+        raise RepositoryRefused(
+            f"The address of a repository on {host} has a user or password in it.",
+            remedy="Take it out; the token belongs into the environment, see git.token_env.",
+        )
+    return Remote(url, parts.scheme, host.lower())
+
+
+def _split(url: str) -> SplitResult:
+    try:
+        return urlsplit(url)
+    except ValueError:
+        raise _refused(url, "it is no address") from None
+
+
+def _refused(url: str, reason: str) -> RepositoryRefused:
+    shown = re.sub(r"//[^/@]*@", "//", url)[:100]
+    return RepositoryRefused(f"{shown!r} is not fetched: {reason}.")
+
+
+def _as_url(url: str) -> str:
+    """git@host:path in the long form."""
+    found = None if "://" in url else _SCP.fullmatch(url)
+    return url if found is None else f"ssh://{found['user'] or ''}{found['host']}/{found['path']}"
+
+
+def _relative_to(base: str, url: str) -> str:
+    """As git reads it: beside the repository, not inside it."""
+    long = _as_url(base).rstrip("/") + "/"
+    joined = urljoin(long, url) if "://" in long else ""
+    if long.startswith("ssh://"):  # which urljoin does not know
+        joined = "ssh" + urljoin("https" + long.removeprefix("ssh"), url).removeprefix("https")
+    return joined or urljoin(f"file://{long}", url).removeprefix("file://")
+
+
+def _owner(remote: Remote) -> tuple[str, str]:
+    path = urlsplit(_as_url(remote.url)).path
+    return _without_port(remote.host), path.strip("/").partition("/")[0].lower()
+
+
+def _is_like(one: Remote, other: Remote) -> bool:
+    return _without_port(one.host) == _without_port(other.host)
+
+
+def _without_port(host: str) -> str:
+    return re.sub(r":[0-9]+\Z", "", host)
