@@ -226,5 +226,71 @@ FAILURES = {
             "The engine no longer has the session that was to be continued.",
             "It is begun anew by itself.",
         ),
+        Failure(
+            "git_missing",
+            "wait",
+            "git is not installed.",
+            "Install it with: apt-get install git (or this system's own package manager).",
+        ),
+        Failure(
+            "git_failed",
+            "retry",
+            "git ended with an error.",
+            "See the result's error; logs/system.log has what git said.",
+        ),
+        Failure(
+            "git_unreachable",
+            "retry",
+            "The repository's host could not be reached.",
+            "Check the network and git.url in system.yaml; it is tried again.",
+        ),
+        Failure(
+            "git_busy",
+            "retry",
+            "Another git is at work in the repository.",
+            "It is tried again.",
+        ),
+        Failure(
+            "clone_broken",
+            "retry",
+            "The general's copy of the repository is damaged.",
+            "It is cloned anew by itself.",
+        ),
+        Failure(
+            "git_refused",
+            "never",
+            "The repository's host does not let the kingdom in.",
+            "Set the token that git.token_env in system.yaml names, or run: gh auth login.",
+        ),
+        Failure(
+            "repository_missing",
+            "never",
+            "There is no such repository, or the kingdom may not see it.",
+            "Check its name; a private one needs a token that may read it.",
+        ),
+        Failure(
+            "ref_missing",
+            "never",
+            "The branch or commit is not in the repository.",
+            "It may have been deleted; check, then: kingdom retry TASK.",
+        ),
+        Failure(
+            "push_rejected",
+            "never",
+            "The repository's host refused what was pushed.",
+            "See the result for its words; what was done is kept under the refs named there.",
+        ),
+        Failure(
+            "repository_refused",
+            "never",
+            "The repository is named in a way that is not allowed.",
+            "Events name owner/name; addresses and paths belong into a general's manifest.",
+        ),
+        Failure(
+            "lfs_missing",
+            "never",
+            "The repository keeps large files with git-lfs, which is not installed.",
+            "Install it with: apt-get install git-lfs. Or system.yaml: git.lfs set to false.",
+        ),
     )
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from kingdom.models.action import Kind
 from kingdom.models.fields import Trust
 from kingdom.models.manifest import Permissions
 from kingdom.models.task import Task
@@ -53,6 +54,15 @@ def tools_for(task: Task, permissions: Permissions) -> tuple[str, ...] | None:
     return tuple(tool for tool in permissions.tools if tool in narrowed.tools)
 
 
+def actions_for(task: Task, permissions: Permissions) -> tuple[Kind, ...]:
+    """What its general may do outside on its word; nothing that the manifest does not name."""
+    named = permissions.actions or []
+    narrowed = permissions.by_trust.get(task.trust or NOT_KNOWN)
+    if narrowed is None or narrowed.actions is None:
+        return tuple(named)
+    return tuple(kind for kind in named if kind in narrowed.actions)
+
+
 def credentials(settings: Settings) -> set[str]:
     """The variables that hold the kingdom's own; a manifest that names one does not get it."""
     watchers, slack = settings.sentinel.polling, settings.envoy.slack
@@ -65,5 +75,7 @@ def credentials(settings: Settings) -> set[str]:
         github.token_env,
         jira.email_env,
         jira.token_env,
+        settings.system.git.token_env,
+        *settings.system.git.tokens.values(),
         *_OF_HOSTS,
     }

@@ -9,7 +9,9 @@ from enum import StrEnum
 
 from kingdom.bus.port import Claim
 from kingdom.clock import isoformat
+from kingdom.general.grounds import Aftermath
 from kingdom.general.registry import Entry
+from kingdom.general.repositories import Checkout
 from kingdom.general.spec import Runner, Spec
 from kingdom.models.task import Task
 
@@ -41,9 +43,16 @@ class Attempt:
     refusal: str = ""  # why tmux did not start it, or has it no more
     announced: bool = False
     adopted: bool = False  # begun by a former life of its general
-    all_stopped: bool = False
+    quiet_looks: int = 0  # in a row that found none of its processes running, while frozen
+    look_at: float = 0.0
     doing: str = ""  # in the engine's words
     followed_at: float = 0.0
+    told_of_start: bool = False
+    has_room: bool = False  # counted already, while its repository is prepared
+    checkout: Checkout | None = None
+    has_ended: bool = False  # its soldier; what it left is still seen to
+    aftermath: Aftermath | None = None
+    try_again_at: float = 0.0
 
     @property
     def task(self) -> Task:
@@ -57,11 +66,11 @@ class Attempt:
     def reset(self) -> None:
         """As if it had just been claimed."""
         self.stage, self.spec, self.begun_at, self.refusal = Stage.WAITING, None, None, ""
-        self.adopted = self.announced = False
+        self.adopted = self.announced = self.has_room = False
 
     def entry(self) -> Entry | None:
         """Its line in `state/sessions.json`; None without a soldier."""
-        if self.spec is None or self.stage is Stage.WAITING:
+        if self.spec is None or self.stage is Stage.WAITING or self.has_ended:
             return None
         spec = self.spec
         return {

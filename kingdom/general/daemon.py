@@ -21,9 +21,11 @@ from kingdom.bus.port import Accept, Claim
 from kingdom.clients.tmux import Tmux, TmuxThread
 from kingdom.engines.choice import Engines
 from kingdom.errors import ConfigurationError, KingdomError, LeaseLost
+from kingdom.general.actions import lineage_of
 from kingdom.general.attempt import Attempt, Stage
 from kingdom.general.control import Control
 from kingdom.general.gate import Gate
+from kingdom.general.grounds import AFTER, BEFORE, Aftermath, Grounds, Heard, code_of
 from kingdom.general.handwork import Handwork
 from kingdom.general.launching import Launcher
 from kingdom.general.leftovers import Leftovers
@@ -31,6 +33,7 @@ from kingdom.general.registry import Entry, Register, Registry
 from kingdom.general.reporting import Reporter
 from kingdom.general.spec import Ended, SoldierFiles
 from kingdom.general.tending import ASK_TMUX_AFTER, NeverBegan, Tender
+from kingdom.general.verdicts import follow
 from kingdom.models.task import Task
 from kingdom.runtime.config import General as Package
 from kingdom.runtime.role import Setting
@@ -72,6 +75,7 @@ class General:
         self._leftovers = Leftovers(base, self.name, self._files, self._bus, clock)
         self._handwork = Handwork(base, self.name)
         self._gate = Gate(setting, self._control)
+        self._grounds = Grounds(setting)
         self._watch = Watch()
         for directory in (base.soldiers, base.control, base.state):
             self._watch.add(directory)
@@ -97,6 +101,7 @@ class General:
         self._watch.changes()  # whatever it tells of is looked at below
         self._control.look()
         self._hear_tmux()
+        self._hear_grounds()
         self._tender.begin()
         for attempt in list(self._attempts.values()):
             self._tend(attempt)
@@ -112,11 +117,12 @@ class General:
     def descriptors(self) -> Sequence[int]:
         runners = (one.descriptor for one in self._attempts.values() if one.descriptor >= 0)
         watch = [self._watch.fileno()] if self._watch.available else []
-        return [*watch, self._tmux.fileno(), *runners]
+        return [*watch, self._tmux.fileno(), self._grounds.fileno(), *runners]
 
     def stop(self) -> None:
         """Soldiers keep running, and their tasks stay in progress until someone adopts them."""
         self._tmux.close()
+        self._grounds.close()
         self._watch.close()
         self._registry.close()
         for attempt in self._attempts.values():
@@ -212,10 +218,62 @@ class General:
         if fate is None:
             self._follow(attempt)
         if isinstance(fate, Ended):
-            self._reporter.harvest(attempt, fate, self._package.manifest)
-            self._let_go(attempt)
+            attempt.has_ended = True
+            if self._is_wound_up(attempt, fate):
+                self._reporter.harvest(attempt, fate, self._package.manifest)
+                self._let_go(attempt)
         elif isinstance(fate, NeverBegan):
             self._give_up_start(attempt, fate)
+
+    def _is_wound_up(self, attempt: Attempt, ended: Ended) -> bool:
+        """Whether what it left in its repository is safe, and what it wants outside is done."""
+        task, spec = attempt.task, attempt.spec
+        assert spec is not None
+        judgement = self._reporter.judged(attempt, ended)
+        wants = judgement.result is not None and bool(judgement.result.actions)
+        if not spec.checkout and not wants:
+            return True
+        if follow(judgement, attempt.number, self._package.manifest.retry) != "report":
+            return True  # the next attempt finds it all where it is
+        if attempt.aftermath is not None and attempt.aftermath.later is None:
+            return True
+        is_early = self._clock.monotonic() < attempt.try_again_at
+        if not is_early and not self._grounds.is_busy(task.id):
+            lineage = lineage_of(task, self._known_task)
+            said, config = judgement.result, self._config.current
+            self._grounds.wind_up(task, spec, said, lineage, config)
+        return False
+
+    def _known_task(self, id_: str) -> Task | None:
+        found = self._bus.look(TASKS, id_)
+        return found[1] if found is not None and isinstance(found[1], Task) else None
+
+    def _hear_grounds(self) -> None:
+        for heard in self._grounds.heard():
+            attempt = self._attempts.get(heard.task_id)
+            if attempt is not None and heard.when == BEFORE and attempt.spec is None:
+                self._hear_of_repository(attempt, heard)
+            elif attempt is not None and heard.when == AFTER and attempt.spec is not None:
+                self._hear_of_aftermath(attempt, heard)
+
+    def _hear_of_repository(self, attempt: Attempt, heard: Heard) -> None:
+        if heard.failure is None:
+            attempt.checkout = heard.value
+        elif not attempt.condemned:  # else its end is seen to anyway
+            self._fail(attempt, *code_of(heard.failure))
+
+    def _hear_of_aftermath(self, attempt: Attempt, heard: Heard) -> None:
+        """A fault of ours is no reason to do the work again."""
+        if heard.failure is not None:
+            self._log.error("task.not_wound_up", task_id=attempt.task.id, error=str(heard.failure))
+            heard_of = f"not done: {code_of(heard.failure)[1]}"
+            attempt.aftermath = Aftermath(notes=(heard_of,))
+            return
+        found: Aftermath = heard.value
+        attempt.aftermath = found
+        if found.later is not None:
+            pause = max((found.later - self._clock.now()).total_seconds(), 1.0)
+            attempt.try_again_at = self._clock.monotonic() + pause
 
     def _follow(self, attempt: Attempt) -> None:
         """What its engine tells of it goes to `state/sessions.json`."""
@@ -307,28 +365,40 @@ class General:
 
     def _count_room(self, register: Register) -> int:
         limit, own = self._config.current.settings.king.concurrency, self._package.manifest
-        running = len(self._soldiers())
+        running = sum(_takes_room(one) for one in self._attempts.values())
         room = limit.max_soldiers - register.others() - running
         if self._gate.on_trial:
             room = min(room, 1 - register.others() - running)
         return room if own.max_soldiers is None else min(room, own.max_soldiers - running)
 
     def _prepare(self, attempt: Attempt) -> None:
-        id_ = attempt.task.id
-        if self._room <= 0 or attempt.spec is not None or attempt.condemned:
+        id_, task = attempt.task.id, attempt.task
+        if attempt.spec is not None or attempt.condemned or self._grounds.is_busy(id_):
+            return
+        if self._room <= 0 and not attempt.has_room:
             return
         if self._control.is_frozen(id_) or self._leftovers.has_predecessor(id_):
             return
-        self._reporter.started(attempt)
+        if not attempt.told_of_start:
+            self._reporter.started(attempt)
+            attempt.told_of_start = True
+        if not attempt.has_room:
+            attempt.has_room = True
+            self._room -= 1
+        config = self._config.current
+        repo = self._grounds.repo_of(task, self._package, config.settings.system.runtime.engine)
+        if repo and attempt.checkout is None:
+            place = self._launcher.place_of(task, attempt.number)
+            self._grounds.prepare(task, place, repo, config)
+            return
         try:
             attempt.spec = self._launcher.prepare(
-                attempt.task, attempt.number, self._config.current, self._package
+                task, attempt.number, config, self._package, attempt.checkout
             )
         except KingdomError as error:
             self._fail(attempt, error.code, error.sentence)
         else:
             attempt.stage = Stage.STARTING
-            self._room -= 1
 
     def _start_session(self, attempt: Attempt) -> None:
         spec = attempt.spec
@@ -346,6 +416,9 @@ class General:
         moments = [one.renew_at - now for one in self._attempts.values()]
         moments += [self._tender.wanted_in, self._gate.rests_for(), _LONGEST_PAUSE]
         moments.append(self._gate.engine_rests_for())
+        for one in self._attempts.values():
+            if one.aftermath and one.aftermath.later and not self._grounds.is_busy(one.task.id):
+                moments.append(one.try_again_at - now)
         if any(one.doing for one in self._attempts.values()):
             moments.append(_FOLLOW_SECONDS)
         if self._entered is None or any(map(self._waits_for_predecessor, self._attempts.values())):
@@ -360,6 +433,11 @@ class General:
             return False
         can_begin = self._room > 0 and not self._control.is_frozen(attempt.task.id)
         return can_begin or bool(attempt.condemned)
+
+
+def _takes_room(attempt: Attempt) -> bool:
+    """Whether a soldier is at it, or about to be."""
+    return not attempt.has_ended and (attempt.spec is not None or attempt.has_room)
 
 
 def _package_of(setting: Setting) -> Package:

@@ -16,7 +16,9 @@ from kingdom.engines.port import Engine, Order
 from kingdom.engines.tree import MARK
 from kingdom.errors import KingdomError, NeverWorks
 from kingdom.general import allowance, guides, workspace
+from kingdom.general.grounds import spelled
 from kingdom.general.guides import Told
+from kingdom.general.repositories import Checkout
 from kingdom.general.spec import SoldierFiles, Spec
 from kingdom.models.task import Task
 from kingdom.runtime.config import Config, General
@@ -56,8 +58,14 @@ class _Job:
     engine: Engine
     environment: Mapping[str, str]
     told: Told
-    workspace: str
+    place: str
+    checkout: Checkout | None
     earlier: Mapping[str, Any]  # what an earlier attempt, or the task this one continues, left
+
+    @property
+    def workspace(self) -> str:
+        """Where the soldier works."""
+        return self.checkout.path if self.checkout else self.place
 
     @property
     def spent_usd(self) -> float:
@@ -87,14 +95,25 @@ class Launcher:
         self._environment = environment
         self._numbers = count(1)
 
-    def prepare(self, task: Task, attempt: int, config: Config, general: General) -> Spec:
+    def place_of(self, task: Task, attempt: int) -> str:
+        """The directory of this task's own."""
+        return workspace.directory_for(self._base, task, self._earlier(task, attempt))
+
+    def prepare(
+        self,
+        task: Task,
+        attempt: int,
+        config: Config,
+        general: General,
+        checkout: Checkout | None = None,
+    ) -> Spec:
         """Everything but the session. Raises `KingdomError` whose code is a failure's."""
         engine = self._engines.current(config.settings)
         supported = general.manifest.supported_engines
         if supported and engine.name not in supported:
             raise EngineUnsupported(f"{general.name} does not work with {engine.name}.")
         try:
-            job = self._job(task, attempt, config, general, engine)
+            job = self._job(task, attempt, config, general, engine, checkout)
             budget = general.manifest.limits.budget_usd
             if budget is not None and job.spent_usd >= budget:
                 raise BudgetExceeded(f"${job.spent_usd:.2f} of ${budget:.2f} are spent.")
@@ -103,7 +122,13 @@ class Launcher:
             raise WorkspaceFailed(f"{error.filename}: {error.strerror}.") from error
 
     def _job(
-        self, task: Task, attempt: int, config: Config, general: General, engine: Engine
+        self,
+        task: Task,
+        attempt: int,
+        config: Config,
+        general: General,
+        engine: Engine,
+        checkout: Checkout | None,
     ) -> _Job:
         earlier = self._earlier(task, attempt)
         place = workspace.directory_for(self._base, task, earlier)
@@ -112,7 +137,7 @@ class Launcher:
             config.guide,
             general,
             task,
-            place,
+            checkout.path if checkout else place,
             failed_before=str(earlier.get("failed") or ""),
             from_untrusted=config.settings.system.memory.from_untrusted,
         )
@@ -130,7 +155,8 @@ class Launcher:
                 of_engine=_variables_of(engine, config),
             ),
             told=told,
-            workspace=place,
+            place=place,
+            checkout=checkout,
             earlier=earlier,
         )
 
@@ -166,7 +192,7 @@ class Launcher:
             attempt=job.attempt,
             prompt_path=self._prompt(job),
             workspace=job.workspace,
-            guides=job.workspace,
+            guides=job.place,
             result_path=self._files.raw_result(task.id, id_),
             heartbeat_path=self._files.heartbeat(task.id),
             timeout_seconds=limit,
@@ -202,6 +228,8 @@ class Launcher:
             no_progress_seconds=limits.no_progress_seconds,
             earlier=_metrics_of_session(job, plan.session_id),
             spent_usd=job.spent_usd,
+            place=job.place,
+            checkout=spelled(job.checkout),
         )
 
     def _furnished(self, job: _Job) -> Spec:
@@ -209,7 +237,7 @@ class Launcher:
             continue  # another general made the same id in the same second
         try:
             self._files.name_soldier(spec)
-            workspace.prepare(job.workspace, _description(job, spec), job.told.guide)
+            workspace.prepare(job.place, _description(job, spec), job.told.guide)
         except OSError:
             self._files.forget(spec.soldier_id)
             raise

@@ -23,7 +23,7 @@ from kingdom.general import memory, verdicts
 from kingdom.general.attempt import Attempt
 from kingdom.general.control import Control
 from kingdom.general.spec import Ended, SoldierFiles, Spec
-from kingdom.general.verdicts import Judgement
+from kingdom.general.verdicts import Judgement, Raw
 from kingdom.models.manifest import Manifest
 from kingdom.models.result import ResultBase
 from kingdom.runtime.role import Setting
@@ -73,8 +73,21 @@ class Reporter:
 
     # The end of an attempt
 
+    def judged(self, attempt: Attempt, ended: Ended) -> Judgement:
+        """What the soldier left behind; the same whenever it is asked."""
+        return self._judged(attempt, ended)[0]
+
     def harvest(self, attempt: Attempt, ended: Ended, manifest: Manifest) -> None:
         """Judge what the soldier left behind, and act on it."""
+        spec = attempt.spec
+        assert spec is not None
+        judgement, raw = self._judged(attempt, ended)
+        judgement = self._held_against_engine(spec, judgement)
+        self.conclude(attempt, judgement, manifest, ended)
+        if raw.failure == "result_too_large":
+            disk.remove(spec.result_path)
+
+    def _judged(self, attempt: Attempt, ended: Ended) -> tuple[Judgement, Raw]:
         spec = attempt.spec
         assert spec is not None
         if ended.reason in ("ended", "lingered"):
@@ -88,10 +101,7 @@ class Reporter:
             condemned=attempt.condemned,
             last_words=self._last_words(spec),
         )
-        judgement = self._held_against_engine(spec, judgement)
-        self.conclude(attempt, judgement, manifest, ended)
-        if raw.failure == "result_too_large":
-            disk.remove(spec.result_path)
+        return judgement, raw
 
     def fail(self, attempt: Attempt, code: str, error: str, manifest: Manifest) -> None:
         """It came to no soldier."""
@@ -150,6 +160,8 @@ class Reporter:
         now, task = self._setting.clock.now(), attempt.task
         metrics = self._metrics(attempt, ended)
         result = verdicts.final_result(task, judgement, metrics, now)
+        if attempt.aftermath is not None:
+            result = verdicts.with_aftermath(result, attempt.aftermath)
         cancelled = result.error_code == "cancelled"
         status = "cancelled" if cancelled else verdicts.TASK_STATUS[result.status]
         if attempt.spec is not None and result.status in _KEEPS_CHECKPOINT:
@@ -281,7 +293,7 @@ class Reporter:
                 "soldier_id": spec.soldier_id,
                 "engine": spec.engine,
                 "session_id": judgement.session_id if goes_on else None,
-                "workspace": spec.cwd,
+                "workspace": spec.place or spec.cwd,
                 "metrics": dict(judgement.metrics),
                 "spent_usd": spec.spent_usd + (spent if isinstance(spent, int | float) else 0.0),
                 **more,

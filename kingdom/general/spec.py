@@ -56,6 +56,8 @@ class Spec:
     no_progress_seconds: float | None = None
     earlier: Mapping[str, Any] = field(default_factory=dict)  # metrics of the session's last run
     spent_usd: float = 0.0  # by earlier attempts
+    place: str = ""  # the task's own directory, with what it was told
+    checkout: Mapping[str, str] = field(default_factory=dict)
     paused_seconds: float = 0.0
     frozen_at: float | None = None
 

@@ -22,6 +22,7 @@ START_PATIENCE = 30.0  # seconds that a wrapper may take until it begins
 ASK_TMUX_AFTER = 2.0  # seconds until it is asked whether there is a session at all
 _END_PATIENCE = 12.0  # seconds a wrapper may take to end its tree, before we do it
 _SOON = 0.05
+_QUIET_LOOKS, _STILL_SECONDS = 3, 5.0
 
 
 @dataclass(frozen=True)
@@ -153,16 +154,24 @@ class Tender:
         if frozen and spec.frozen_at is None:
             # The clock first: a crash in between leaves one that stands still, and is then stopped.
             self._change(attempt, spec.frozen(self._clock.now().timestamp()), Stage.FROZEN)
-            attempt.all_stopped = False
-        if frozen and not attempt.all_stopped:
-            running = [pid for pid, stopped in self._members(attempt, spec).items() if not stopped]
-            tree.send(running, signal.SIGSTOP)
-            attempt.all_stopped = not running  # looked at again: it may have been forking
-            self._soon()
+            attempt.quiet_looks, attempt.look_at = 0, 0.0
+        if frozen:
+            self._keep_still(attempt, spec)
         elif not frozen and spec.frozen_at is not None:
             # The clock last: a crash in between leaves one that is let go on once more.
             tree.send(self._members(attempt, spec), signal.SIGCONT)
             self._change(attempt, spec.thawed(self._clock.now().timestamp()), Stage.RUNNING)
+
+    def _keep_still(self, attempt: Attempt, spec: Spec) -> None:
+        """One look is not enough: what forks and ends meanwhile leaves a child that it misses."""
+        left = attempt.look_at - self._clock.monotonic()
+        if left <= 0:
+            running = [pid for pid, stopped in self._members(attempt, spec).items() if not stopped]
+            tree.send(running, signal.SIGSTOP)
+            attempt.quiet_looks = 0 if running else attempt.quiet_looks + 1
+            left = _SOON if attempt.quiet_looks < _QUIET_LOOKS else _STILL_SECONDS
+            attempt.look_at = self._clock.monotonic() + left
+        self._want(left)
 
     def _change(self, attempt: Attempt, spec: Spec, stage: Stage) -> None:
         self._files.change(spec)

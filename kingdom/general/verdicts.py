@@ -15,6 +15,7 @@ from typing import Any, Literal
 from kingdom.engines.port import Verdict
 from kingdom.errors import InvalidFile
 from kingdom.failures import FAILURES, Failure
+from kingdom.general.grounds import Aftermath
 from kingdom.general.spec import LOST, Ended, Spec
 from kingdom.models.manifest import Retry
 from kingdom.models.reading import parse
@@ -37,7 +38,6 @@ SAID_BY_SOLDIERS = (
     "notify_channel",
     "proclamation",
     "actions",
-    "kept_refs",
     "route",
 )
 KINDS: dict[str, type[ResultBase]] = {
@@ -249,6 +249,17 @@ def final_result(
     kind = Killed if failure.code in _BY_FORCE else Failed
     error = f"{failure.sentence} {judgement.error}".strip()
     return kind(summary=failure.sentence, error=error, error_code=failure.code, **ours)
+
+
+def with_aftermath(result: ResultBase, aftermath: Aftermath) -> ResultBase:
+    """Where what it left is kept, and what was done outside, or not."""
+    told = "\n".join(f"- {note}" for note in aftermath.notes)
+    return result.model_copy(
+        update={
+            "kept_refs": list(aftermath.kept_refs) or None,
+            "summary": f"{result.summary}\n{told}".strip() if told else result.summary,
+        }
+    )
 
 
 def _moment(ended: Ended) -> datetime:

@@ -140,6 +140,42 @@ class Runtime(Section):
     command: Command = Field(default_factory=Command)
 
 
+class GitHosts(Section):
+    """Repositories: where they come from, and how soldiers get them."""
+
+    url: str = Field(
+        default="https://github.com/{repo}.git",
+        pattern=r"\{repo\}",
+        description="Where {repo} (owner/name) is fetched from.",
+    )
+    pull_ref: str = Field(
+        default="refs/pull/{number}/head",
+        pattern=r"\{number\}",
+        description="GitLab: refs/merge-requests/{number}/head.",
+    )
+    token_env: Variable = Field(
+        default="GH_TOKEN", description="Holds the token for that host; soldiers never see it."
+    )
+    tokens: dict[str, Variable] = Field(
+        default_factory=dict, description="Variables for other hosts, by host."
+    )
+    use_gh: bool = Field(default=True, description="Ask gh for a token where no variable has one.")
+    user_config: bool = Field(
+        default=False,
+        description="Whether ~/.gitconfig counts when hosts are reached (proxies, certificates).",
+    )
+    timeout_seconds: Seconds = Field(default=900.0, description="For one run of git.")
+    fresh_seconds: Annotated[float, Field(ge=0)] = Field(
+        default=1.0, description="A fetch this young serves other tasks as well."
+    )
+    depth: Positive | None = Field(default=None, description="Absent: the whole history.")
+    partial: bool = Field(default=False, description="Files are fetched only when needed.")
+    submodules: bool = Field(default=True, description="For members' work only.")
+    lfs: bool = Field(default=True, description="Fetch large files, where a repository has them.")
+    name: str = Field(default="kingdom", min_length=1, description="Whom soldiers commit as.")
+    email: str = Field(default="kingdom@localhost", min_length=1)
+
+
 class Memory(Section):
     """What soldiers learn and the next ones are told."""
 
@@ -171,6 +207,10 @@ class SystemSettings(Section):
         default_factory=Delivery, description="When to try a message again, and when to give up."
     )
     runtime: Runtime = Field(default_factory=Runtime, description="How soldiers are run.")
+    git: GitHosts = Field(
+        default_factory=GitHosts,
+        description="Repositories: where they come from, and how soldiers get them.",
+    )
     memory: Memory = Field(
         default_factory=Memory, description="What soldiers learn and the next ones are told."
     )

@@ -169,4 +169,48 @@ FAILURES: dict[str, tuple[str, str]] = {
         "이어서 하려던 세션이 엔진에 더는 없습니다.",
         "저절로 새로 시작합니다.",
     ),
+    "git_missing": (
+        "git이 설치되어 있지 않습니다.",
+        "설치하려면: apt-get install git (또는 이 시스템의 패키지 관리자)",
+    ),
+    "git_failed": (
+        "git이 오류로 끝났습니다.",
+        "결과의 error를 보십시오. git이 남긴 말은 logs/system.log 파일에 있습니다.",
+    ),
+    "git_unreachable": (
+        "저장소의 서버에 닿을 수 없습니다.",
+        "네트워크와 system.yaml 파일의 git.url 값을 확인하십시오. 다시 시도합니다.",
+    ),
+    "git_busy": (
+        "다른 git이 저장소에서 일하고 있습니다.",
+        "다시 시도합니다.",
+    ),
+    "clone_broken": (
+        "장군이 가진 저장소 사본이 손상되었습니다.",
+        "저절로 새로 복제합니다.",
+    ),
+    "git_refused": (
+        "저장소의 서버가 왕국을 들여보내지 않습니다.",
+        "system.yaml 파일의 git.token_env 변수에 토큰을 두거나: gh auth login",
+    ),
+    "repository_missing": (
+        "그런 저장소가 없거나 왕국이 볼 수 없습니다.",
+        "이름을 확인하십시오. 비공개 저장소에는 읽을 수 있는 토큰이 필요합니다.",
+    ),
+    "ref_missing": (
+        "그 브랜치나 커밋이 저장소에 없습니다.",
+        "지워졌을 수 있습니다. 확인한 뒤: kingdom retry TASK",
+    ),
+    "push_rejected": (
+        "저장소의 서버가 푸시를 거절했습니다.",
+        "서버의 말은 결과에 있습니다. 한 일은 거기에 적힌 ref에 남아 있습니다.",
+    ),
+    "repository_refused": (
+        "저장소가 허락되지 않은 방식으로 적혀 있습니다.",
+        "이벤트는 owner/name으로 적습니다. 주소와 경로는 장군의 manifest에 적습니다.",
+    ),
+    "lfs_missing": (
+        "저장소가 git-lfs로 큰 파일을 두는데, git-lfs가 설치되어 있지 않습니다.",
+        "설치하려면: apt-get install git-lfs. 또는 system.yaml: git.lfs 값을 false로.",
+    ),
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -42,23 +42,31 @@ def reports(status: str = "success", **more: Any) -> Any:
 
 
 @contextmanager
-def realm(model: ScriptedModel, scratch: Path) -> Iterator[BaseDir]:
+def realm(
+    model: ScriptedModel,
+    scratch: Path,
+    manifest: str = MANIFEST,
+    env: Mapping[str, str] | None = None,
+    **settings: Any,
+) -> Iterator[BaseDir]:
     base = BaseDir(scratch / "realm")
     init(base)
     shutil.rmtree(base.path("config", "generals"))
     home = scratch / "home"
     home.mkdir()
     local = Path(base.path("config", "local"))
-    (local / "system.yaml").write_text(
-        f"runtime: {{engine: claude, claude: {{command: {new_claude()}, max_retries: 0}}}}\n"
-    )
+    claude = {"command": new_claude(), "max_retries": 0}
+    system = {"runtime": {"engine": "claude", "claude": claude}, **settings.pop("system", {})}
+    for name, content in {"system": system, **settings}.items():
+        (local / f"{name}.yaml").write_text(json.dumps(content))
     package = local / "generals" / "gen-trial"
     package.mkdir(parents=True)
-    (package / "manifest.yaml").write_text(MANIFEST.lstrip())
+    (package / "manifest.yaml").write_text(manifest.lstrip())
     (package / "prompt.md").write_text("Do this: {{payload.word}}\n")
     try:
         with ended_afterwards(base):
-            said = kingdom("start", base=base, env={"HOME": str(home), **model.environment})
+            given = {"HOME": str(home), **model.environment, **(env or {})}
+            said = kingdom("start", base=base, env=given)
             assert said.code == 0, said.err
             yield base
     finally:
@@ -71,8 +79,9 @@ def model() -> Iterator[ScriptedModel]:
         yield scripted
 
 
-def send(base: BaseDir, word: str) -> str:
-    whole = {"id": f"evt-cli-{word}", "type": "trial.work", "payload": {"word": word}}
+def send(base: BaseDir, word: str, kind: str = "trial.work", **more: Any) -> str:
+    payload = {"word": word, **more.pop("payload", {})}
+    whole = {"id": f"evt-cli-{word}", "type": kind, "payload": payload, **more}
     said = kingdom("send", "--file", "-", base=base, stdin=json.dumps(whole))
     assert said.code == 0, said.err
     return str(whole["id"])

@@ -88,6 +88,7 @@ def test_every_line_of_a_shipped_file_can_be_uncommented(name: str, config: Path
     not_said = {f"system.delivery.{stream}" for stream in ("tasks", "messages", "results")}
     unset = set_now - set(sources(settings))
     assert {key for key in unset if not key.startswith(tuple(not_said))} <= {
+        "system.git.depth",
         "system.runtime.claude.model",
         "system.runtime.codex.model",
     }
@@ -240,7 +241,7 @@ def test_settings_do_not_change() -> None:
         (
             "system",
             "zzz: 1",
-            "Known here: timezone, language, durability, bus, delivery, runtime, memory.",
+            "Known here: timezone, language, durability, bus, delivery, runtime, git, memory.",
         ),
         (
             "local/king",

@@ -1,0 +1,190 @@
+"""What is slow around a soldier, done beside the general's loop: its repository before it begins,
+and after it ended, what it left there and what it wants done outside.
+
+Each errand may be cut off anywhere and is simply done again by the next life of its general.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+from kingdom.clients.git import Git
+from kingdom.clients.git_hosts import GitSettings
+from kingdom.clients.github import GitHub, find_token
+from kingdom.errors import KingdomError
+from kingdom.general import allowance
+from kingdom.general.actions import Job, Lineage, Means, Outcome, number_of, perform
+from kingdom.general.repositories import Checkout, Repositories
+from kingdom.general.spec import Spec
+from kingdom.models.result import ResultBase
+from kingdom.models.task import Task
+from kingdom.runtime.config import Config, General
+from kingdom.runtime.errands import Errands
+from kingdom.runtime.role import Setting
+from kingdom.runtime.secrets import Masker
+from kingdom.settings.sentinel import GithubWatcher
+
+BEFORE, AFTER = "before", "after"
+_HANDS = 4
+_REHEARSAL = "rehearsal"  # it needs no account, so it touches nobody's repository
+
+
+@dataclass(frozen=True)
+class Aftermath:
+    """What became of what a soldier left: refs that keep it, and sentences for people."""
+
+    kept_refs: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    later: datetime | None = None  # the rest is to be tried again then
+
+
+@dataclass(frozen=True)
+class Heard:
+    when: str  # BEFORE or AFTER
+    task_id: str
+    value: Any
+    failure: Exception | None
+
+
+class Grounds:
+    def __init__(self, setting: Setting) -> None:
+        self._setting = setting
+        self._masker = Masker(setting.environment)
+        self._errands = Errands("errand", _HANDS)
+        self._busy: set[str] = set()
+        self._hub: GitHub | None = None
+        self.fileno = self._errands.fileno
+        self.close = self._errands.close
+
+    def is_busy(self, task_id: str) -> bool:
+        """One task's errands come one after the other."""
+        return task_id in self._busy
+
+    def heard(self) -> Iterator[Heard]:
+        for answer in self._errands.answers():
+            when, _, task_id = answer.key.partition(" ")
+            self._busy.discard(task_id)
+            yield Heard(when, task_id, answer.value, answer.failure)
+
+    # Before
+
+    @staticmethod
+    def repo_of(task: Task, general: General, engine: str) -> str | None:
+        """What is to be checked out for this task, if anything."""
+        return None if engine == _REHEARSAL else task.repo or general.manifest.default_repo
+
+    def prepare(self, task: Task, place: str, repo: str, config: Config) -> None:
+        repositories = self._repositories(config)
+        payload = task.payload
+        wish: dict[str, Any] = {"head_sha": _text(payload.get("head_sha"))}
+        if task.type.startswith("github.pr."):
+            wish["pull_request"] = number_of(task)
+        if task.trust != "member":
+            wish["submodules"] = False  # a fork may name another repository of the same owner
+        ground = os.path.basename(place)
+        self._ask(BEFORE, task.id, lambda: repositories.prepare(repo, ground, **wish))
+
+    def _repositories(self, config: Config) -> Repositories:
+        settings, environment = config.settings.system.git, self._setting.environment
+        manifests = [one.manifest for one in config.generals.values()]
+        named = {one.default_repo for one in manifests}
+        named |= {plan.repo for one in manifests for plan in one.schedules}
+        return Repositories(
+            self._setting.base,
+            self._setting.name,
+            Git(environment, settings.timeout_seconds),
+            environment,
+            GitSettings(**settings.model_dump()),
+            configured=frozenset(name for name in named if name),
+            clock=self._setting.clock,
+        )
+
+    # After
+
+    def wind_up(
+        self, task: Task, spec: Spec, said: ResultBase | None, lineage: Lineage, config: Config
+    ) -> None:
+        general = config.generals.get(self._setting.name)
+        permissions = general.manifest.permissions if general is not None else None
+        allowed = allowance.actions_for(task, permissions) if permissions is not None else ()
+        checkout = checkout_of(spec)
+        job = Job(
+            task_id=task.id,
+            attempt=spec.soldier_id,
+            lineage=lineage,
+            trust=task.trust or allowance.NOT_KNOWN,
+            allowed=frozenset(allowed),
+            repo=checkout.repo if checkout else task.repo,
+            number=number_of(task),
+            commit=checkout.head if checkout else None,
+            branch=checkout.branch if checkout else None,
+        )
+        repositories = self._repositories(config)
+        means = Means(
+            self._setting.base,
+            self._setting.clock,
+            connect=lambda: self._connected(config),
+            push=lambda: repositories.push(_existing(checkout), _existing(checkout).branch),
+            mask=self._masker.text,
+            sync=config.settings.system.durability == "full",
+        )
+        wanted = said.actions if said is not None and said.status == "success" else None
+
+        def act() -> Aftermath:
+            outcome = perform(job, wanted, means)
+            kept: list[str] = []
+            if checkout is not None and outcome.later is None:
+                kept = repositories.keep(os.path.basename(os.path.dirname(checkout.path)))
+            later = outcome.later.not_before if outcome.later else None
+            return Aftermath(tuple(kept), tuple(_notes(outcome)), later)
+
+        self._ask(AFTER, task.id, act)
+
+    def _connected(self, config: Config) -> GitHub:
+        """One for all, so that its pauses hold for all."""
+        if self._hub is None:
+            watcher = config.settings.sentinel.polling.github or GithubWatcher()
+            environment, api_url = self._setting.environment, watcher.api_url
+            token = find_token(environment, watcher.token_env, api_url)
+            self._hub = GitHub(token, api_url, clock=self._setting.clock)
+        return self._hub
+
+    def _ask(self, when: str, task_id: str, act: Any) -> None:
+        self._busy.add(task_id)
+        self._errands.ask(f"{when} {task_id}", act)
+
+
+def checkout_of(spec: Spec) -> Checkout | None:
+    found = spec.checkout
+    return Checkout(**found) if found else None
+
+
+def spelled(checkout: Checkout | None) -> Mapping[str, str]:
+    return asdict(checkout) if checkout is not None else {}
+
+
+def _existing(checkout: Checkout | None) -> Checkout:
+    assert checkout is not None  # without one, pushing is refused before it comes to this
+    return checkout
+
+
+def _notes(outcome: Outcome) -> Iterator[str]:
+    for done in outcome.done:
+        yield " ".join(filter(None, (f"{done.kind}: {done.url or 'done'}", done.note)))
+    for refused in outcome.refused:
+        yield f"not done, {refused.kind}: {refused.sentence}"
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def code_of(failure: Exception) -> tuple[str, str]:
+    """The failure's code and what is known of it, for an errand before a soldier."""
+    if isinstance(failure, KingdomError):
+        return failure.code, failure.sentence
+    return "workspace_failed", f"{type(failure).__name__}: {failure}"
