@@ -7,6 +7,7 @@ from contextlib import closing
 
 from kingdom.cli.call import Call
 from kingdom.cli.failure import say
+from kingdom.cli.opening import open_for
 from kingdom.cli.output import harmless
 from kingdom.cli.parser import QUESTIONS, Parser
 from kingdom.errors import EXIT_DONE, UsageError
@@ -38,17 +39,14 @@ def run(call: Call) -> int:
     options = parser().read(call)
     base = call.base()
     task_id, text = _split(options.words)
-    from kingdom.bus.opening import open_bus
     from kingdom.clock import SystemClock
     from kingdom.ops.asking import answer, question_for
     from kingdom.runtime.processes import Seat
-    from kingdom.settings.loading import load_settings
 
     asked = question_for(base, task_id)
     if not text:
         raise _no_answer(asked.task_id)
-    settings = load_settings(base.config, call.environment)
-    with closing(open_bus(base, settings)) as bus:
+    with closing(open_for(call, base)) as bus:
         now = SystemClock().now()
         _, meant = answer(bus, asked, text, answered_by=_who(call), now=now)
     print(harmless(f"Answered {asked.task_id}: {meant}"))

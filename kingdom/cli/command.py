@@ -7,6 +7,7 @@ from typing import Any
 
 from kingdom.cli.call import Call
 from kingdom.cli.failure import say
+from kingdom.cli.opening import open_for
 from kingdom.cli.output import harmless
 from kingdom.cli.parser import TASKS, Parser
 from kingdom.errors import EXIT_DONE, EXIT_FAILED
@@ -30,14 +31,11 @@ def command_one_or_all(call: Call, made: Parser) -> int:
 
 def command(call: Call, base: BaseDir, payload: dict[str, Any]) -> int:
     """Sends it, and says what became of it."""
-    from kingdom.bus.opening import open_bus
     from kingdom.ops.commanding import command as give
-    from kingdom.settings.loading import load_settings
     from kingdom.store.formats import write_format
 
-    settings = load_settings(base.config, call.environment)
     write_format(base)
-    with closing(open_bus(base, settings)) as bus:
+    with closing(open_for(call, base)) as bus:
         answer = give(bus, base, payload)
     if answer.refused:
         say(answer.said)

@@ -66,4 +66,5 @@ def _next_steps(call: Call, base: BaseDir, found_format: int) -> list[str]:
     else:
         lines.append("  kingdom send github.pr.review_requested --payload '{\"number\": 7}'")
         lines.append("  kingdom queue ls")
+        lines.append("  kingdom start              # kingdom status says what is still missing")
     return ["Next:", *lines]

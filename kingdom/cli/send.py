@@ -11,6 +11,7 @@ from typing import Any
 
 from kingdom.cli.call import Call
 from kingdom.cli.failure import did_you_mean, say
+from kingdom.cli.opening import open_for
 from kingdom.cli.parser import FILES, TYPES, Parser
 from kingdom.errors import EXIT_DONE, InvalidFile, KingdomError, UsageError
 from kingdom.models.priority import EVENT_TYPES, OTHER_NOTIFICATIONS, PRIORITIES
@@ -57,10 +58,8 @@ def parser() -> Parser:
 def run(call: Call) -> int:
     options = parser().read(call)
     base = call.base()
-    from kingdom.bus.opening import open_bus
     from kingdom.clock import SystemClock
     from kingdom.ops.sending import event_from, send
-    from kingdom.settings.loading import load_settings
     from kingdom.store.formats import write_format
 
     fields, name = _fields(options)
@@ -68,9 +67,8 @@ def run(call: Call) -> int:
         event = event_from(fields, SystemClock().now(), name=name)
     except InvalidFile as fault:
         raise fault if options.file else _mistyped(fault, options.type) from None
-    settings = load_settings(base.config, call.environment)
     write_format(base)
-    with closing(open_bus(base, settings)) as bus:
+    with closing(open_for(call, base)) as bus:
         fresh = send(bus, event)
     print(event.id)
     if not fresh:

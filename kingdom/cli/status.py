@@ -9,6 +9,7 @@ from kingdom.cli.call import Call
 from kingdom.cli.output import age, count, harmless, print_json, print_table
 from kingdom.cli.parser import Parser
 from kingdom.errors import EXIT_DONE
+from kingdom.store.room import MAKE_ROOM
 
 HEADINGS = ("ROLE", "STATE", "PID", "UP", "HEARTBEAT", "RESTARTS", "NOTE")
 IN_ORDER = "exit code 0"
@@ -87,6 +88,8 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
     if found["config_problem"]:
         kept = " Until then the last good one is in force." if found["roles"] else ""
         yield f"config     {found['config_problem']}{kept}"
+    if found["disk_problem"]:
+        yield f"disk       {found['disk_problem']} {MAKE_ROOM}"
     if found["engine"]:
         yield f"engine     {_engine(found['engine'])}"
     if found["frozen"]["all"]:

@@ -59,8 +59,24 @@ def engine_named(
             stall_seconds=claude.stall_seconds,
             setting_sources=claude.setting_sources,
         )
-    missing = _unsupported(name)
-    raise ConfigurationError(missing.reason, remedy=missing.remedy, code="engine_missing")
+    if name == "codex":
+        from kingdom.engines.codex.engine import CodexEngine
+
+        codex = runtime.codex
+        return CodexEngine(
+            codex.command,
+            environment,
+            root,
+            model=codex.model,
+            sandboxed=codex.sandbox,
+            network=codex.network,
+            user_config=codex.user_config,
+        )
+    raise ConfigurationError(
+        f"There is no engine {name}.",
+        remedy="Set runtime.engine in config/system.yaml to claude, codex, command or rehearsal.",
+        code="engine_missing",
+    )
 
 
 class Engines:
@@ -117,12 +133,3 @@ def availability_of(engine: Engine, environment: Mapping[str, str]) -> Availabil
 
 def has_tmux(environment: Mapping[str, str]) -> bool:
     return shutil.which(TMUX, path=environment.get("PATH", os.defpath)) is not None
-
-
-def _unsupported(engine: str) -> Availability:
-    return Availability(
-        False,
-        f"This version cannot run soldiers on {engine}.",
-        "Set runtime.engine in config/system.yaml to claude or rehearsal, or to command with "
-        "runtime.command.argv.",
-    )

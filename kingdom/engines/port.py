@@ -42,6 +42,7 @@ class Order:
     environment: Mapping[str, str]  # allow-listed already; all that the program will see
     session_id: str | None = None  # of the attempt or task that is to be continued
     tools: tuple[str, ...] | None = None
+    network: bool | None = None  # where the engine can tell; None: as the engine does by itself
     home: str | None = None  # where the program keeps its own things; None: where the user's are
     guides: str | None = None  # where its CLAUDE.md and AGENTS.md lie; None: in the workspace
     budget_usd: float | None = None

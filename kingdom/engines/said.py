@@ -37,4 +37,8 @@ def _reader(engine: str) -> Callable[[str], Mapping[str, Any] | None] | None:
         from kingdom.engines.claude import judging
 
         return judging.said
+    if engine == "codex":
+        from kingdom.engines.codex import judging as of_codex
+
+        return of_codex.said
     return None

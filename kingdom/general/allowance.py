@@ -54,6 +54,13 @@ def tools_for(task: Task, permissions: Permissions) -> tuple[str, ...] | None:
     return tuple(tool for tool in permissions.tools if tool in narrowed.tools)
 
 
+def network_for(task: Task, permissions: Permissions) -> bool | None:
+    narrowed = permissions.by_trust.get(task.trust or NOT_KNOWN)
+    if permissions.network is False or narrowed is None or narrowed.network is None:
+        return permissions.network
+    return narrowed.network
+
+
 def actions_for(task: Task, permissions: Permissions) -> tuple[Kind, ...]:
     """What its general may do outside on its word; nothing that the manifest does not name."""
     named = permissions.actions or []

@@ -65,6 +65,7 @@ class General:
         self._package = _package_of(setting)
         self._attempts: dict[str, Attempt] = {}
         self._files = SoldierFiles(base)
+        self._files.keep_private()
         self._control = Control(base)
         self._registry = Registry(base, self.name, self._files, clock)
         self._engines = Engines(environment, base.root)

@@ -199,6 +199,7 @@ class Launcher:
             environment=job.environment,
             session_id=job.session_id,
             tools=allowance.tools_for(task, job.general.manifest.permissions),
+            network=allowance.network_for(task, job.general.manifest.permissions),
             home=self._home(job),
             budget_usd=None if limits.budget_usd is None else limits.budget_usd - job.spent_usd,
             max_turns=limits.max_turns,
@@ -250,7 +251,9 @@ class Launcher:
 
 
 def _variables_of(engine: Engine, config: Config) -> Sequence[str]:
-    return config.settings.system.runtime.claude.env if engine.name == "claude" else ()
+    runtime = config.settings.system.runtime
+    by_engine = {"claude": runtime.claude.env, "codex": runtime.codex.env}
+    return by_engine.get(engine.name, ())
 
 
 def _metrics_of_session(job: _Job, session_id: str | None) -> Mapping[str, Any]:

@@ -6,7 +6,7 @@
     state/soldiers/{soldier}.claim   `run PID START` by the wrapper or `revoked` by the general:
                                      whoever makes it has decided whether the attempt runs
     state/soldiers/{soldier}.exit    how it ended, by the wrapper
-    state/soldiers/{soldier}.settings   what its engine needs beside it, if it does
+    state/soldiers/{soldier}.settings   what its engine needs beside it, if it does; or `.schema`
     state/results/{task}-soldier-id  which soldier is at it, and in `-session-id` the engine's own
                                      name for what it does, if that is known beforehand
 """
@@ -24,7 +24,8 @@ from kingdom.store import disk
 from kingdom.store.paths import BaseDir
 from kingdom.store.state import read_json, write_json
 
-SUFFIX, CLAIM, EXIT, SETTINGS = ".json", ".claim", ".exit", ".settings"
+SUFFIX, CLAIM, EXIT = ".json", ".claim", ".exit"
+OF_ENGINES = (".settings", ".schema")
 REVOKED = "revoked"
 LOST = "lost"
 _LARGEST = 16 * 1024 * 1024
@@ -113,7 +114,10 @@ class SoldierFiles:
         self._base = base
         for directory in (base.soldiers, base.results, base.prompts, base.session_logs):
             disk.make_directory(directory)
-        disk.set_mode(base.soldiers, 0o700)  # specs carry the engine's login
+
+    def keep_private(self) -> None:
+        """Specs carry the engine's login."""
+        disk.set_mode(self._base.soldiers, 0o700)
 
     def path(self, soldier_id: str, suffix: str = SUFFIX) -> str:
         return os.path.join(self._base.soldiers, f"{soldier_id}{suffix}")
@@ -143,7 +147,7 @@ class SoldierFiles:
 
     def without_spec(self) -> set[str]:
         """Those whose removal was cut short: the spec goes first."""
-        left = self._ids_with(CLAIM) | self._ids_with(EXIT) | self._ids_with(SETTINGS)
+        left = set[str]().union(*map(self._ids_with, (CLAIM, EXIT, *OF_ENGINES)))
         return left - self._ids_with(SUFFIX)
 
     def _ids_with(self, suffix: str) -> set[str]:
@@ -184,7 +188,7 @@ class SoldierFiles:
 
     def forget(self, soldier_id: str) -> None:
         """The spec goes first: a wrapper that comes late then finds nothing to run."""
-        for suffix in (SUFFIX, SETTINGS, EXIT, CLAIM):
+        for suffix in (SUFFIX, *OF_ENGINES, EXIT, CLAIM):
             disk.remove(self.path(soldier_id, suffix))
 
     def name_soldier(self, spec: Spec) -> None:

@@ -121,6 +121,8 @@ def _failed(task: Task, words: Words, error: str, code: str, soldier: object = N
     content = words("king_failed", error=error, code=code, **_names(task))
     if remedy := _remedy(words, code, task.id, soldier):
         content = f"{content}\n{remedy}"
+    if code == "cancelled":  # by a person: no news to alarm anybody with
+        return _closing(content)
     return _closing(content, urgency="high")
 
 

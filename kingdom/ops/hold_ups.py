@@ -11,6 +11,7 @@ from kingdom.models.priority import NORMAL, RANKS
 from kingdom.ops.listing import read_reason, seconds
 from kingdom.ops.relations import Found
 from kingdom.ops.surroundings import Surroundings
+from kingdom.store.room import MAKE_ROOM, shortage
 from kingdom.topology import DEAD
 from kingdom.words.spans import age
 
@@ -22,6 +23,7 @@ class Reason(NamedTuple):
 
 def hold_ups(around: Surroundings, one: Found, role: str) -> Iterator[Reason]:
     """Why `role`, whose turn it is, has not handled it."""
+    yield from no_room(around)
     if not around.runs(role):
         yield Reason(f"{the(role)} is not running.", "Start it with: kingdom start")
     holder = Holder.parse(str(delivery_of(one).get("locked_by") or ""))
@@ -32,6 +34,11 @@ def hold_ups(around: Surroundings, one: Found, role: str) -> Iterator[Reason]:
     yield from _not_due(one, around.now.timestamp())
     if one.stream == "tasks":
         yield from wishes(around, one)
+
+
+def no_room(around: Surroundings) -> Iterator[Reason]:
+    if sentence := shortage(around.base):
+        yield Reason(sentence, MAKE_ROOM)
 
 
 def _not_due(one: Found, now: float) -> Iterator[Reason]:

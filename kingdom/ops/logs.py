@@ -14,6 +14,7 @@ from kingdom.store.paths import BaseDir
 
 BLOCK = 64 * 1024
 MOST = 4 * 1024 * 1024  # of a log's end is looked through for the last lines of someone
+LONGEST = 4096  # characters of a line that is not even all there
 HEAD = 120  # characters that hold time, category and role
 _TRACEBACK = re.compile(r"exception=Traceback .*\\n(.*)$")
 
@@ -71,7 +72,9 @@ def _last(source: Source, count: int) -> list[str]:
             data = file.read(size - start)
     except FileNotFoundError:
         return []
-    lines = data.decode("utf-8", "replace").split("\n")[1 if start else 0 :]
+    lines = data.decode("utf-8", "replace").split("\n")
+    if start:
+        lines = lines[1:] or [f"… {lines[0][-LONGEST:]}"]  # a line longer than all we look at
     return [line for line in lines if line and source.wanted(line)][-count:]
 
 

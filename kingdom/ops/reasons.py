@@ -22,6 +22,7 @@ from kingdom.ops.hold_ups import (
     delivery_of,
     hold_ups,
     misconfigured,
+    no_room,
     order_of,
     sentence,
     text,
@@ -247,7 +248,13 @@ class _Teller:
         around, general = self._around, text(one, "target_general")
         entry = next((e for e in around.soldiers() if e.get("task_id") == one.id), None)
         yield from wishes(around, one)
+        yield from no_room(around)
         if not around.runs(general):
+            soldier = str(entry.get("id")) if entry else ""
+            if not is_running(around.base, soldier):
+                sentence = f"{general} is not running, and neither is a soldier of it."
+                yield Reason(sentence, "It is taken up again after: kingdom start")
+                return
             yield Reason(
                 f"{general} is not running: its soldier goes on, and is harvested later.",
                 "Start it with: kingdom start",

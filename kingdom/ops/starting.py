@@ -18,8 +18,10 @@ from kingdom.runtime.processes import WARDEN, AlreadyRuns, Seat, until
 from kingdom.runtime.warden import Warden
 from kingdom.store import disk
 from kingdom.store.paths import BaseDir
+from kingdom.store.room import MAKE_ROOM, shortage
 
 PATIENCE = 60.0  # seconds for all roles to come up
+_LOOK_SECONDS = 1.0  # between two looks whether there is room
 MOMENT = 0.3  # seconds that a warden which was just killed may take to be gone
 
 
@@ -39,6 +41,11 @@ def refuse_second(base: BaseDir) -> None:
         raise AlreadyRuns(WARDEN, seat.holder(), base)
 
 
+def _refuse_full_disk(base: BaseDir, more: str = "") -> None:
+    if sentence := shortage(base):
+        raise TryLater(f"{sentence}{more}", remedy=MAKE_ROOM, code="disk_refused")
+
+
 def log_of_warden(base: BaseDir) -> str:
     return base.path("logs", "warden.log")
 
@@ -53,13 +60,14 @@ def start(
 ) -> Started:
     """In the background. Comes back when every role has shown life, or died, or kept us waiting."""
     refuse_second(base)
+    _refuse_full_disk(base)
     disk.make_directory(base.logs)
     wanted = [post.name for post in suite.posts()]
     reading, writing = os.pipe2(os.O_CLOEXEC)
     launch(lambda: _guarded(base, suite, environment, writing), log_of_warden(base))
     os.close(writing)
     try:
-        return _outcome(base, wanted, _lines(reading, patience))
+        return _outcome(base, wanted, _lines(base, reading, patience))
     finally:
         os.close(reading)
 
@@ -107,14 +115,16 @@ class _Teller:
             os.close(self.open.pop())
 
 
-def _lines(descriptor: int, patience: float) -> Iterator[dict[str, Any]]:
-    """What it says, until it closes or takes too long."""
+def _lines(base: BaseDir, descriptor: int, patience: float) -> Iterator[dict[str, Any]]:
+    """What it says, until it closes, takes too long, or has no room to go on."""
     clock = SystemClock()
     deadline = clock.monotonic() + patience
     rest = b""
     while (left := deadline - clock.monotonic()) > 0:
-        if not select.select([descriptor], [], [], left)[0]:
-            return
+        if not select.select([descriptor], [], [], min(left, _LOOK_SECONDS))[0]:
+            if shortage(base):
+                return
+            continue
         data = os.read(descriptor, 4096)
         if not data:
             return
@@ -135,6 +145,8 @@ def _outcome(base: BaseDir, wanted: list[str], lines: Iterator[dict[str, Any]]) 
             started.up.append(line["role"])
     started.up.sort(key=wanted.index)
     started.silent = [n for n in wanted if n not in started.up and n not in started.failed]
+    if started.silent:
+        _refuse_full_disk(base, f" These wait for room: {', '.join(started.silent)}.")
     if not Seat(base, WARDEN).is_taken():
         raise TryLater(
             "The warden ended before all roles were up.",

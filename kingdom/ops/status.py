@@ -18,6 +18,7 @@ from kingdom.ops.stopping import is_running, running
 from kingdom.runtime.control import EVERYTHING, Control
 from kingdom.runtime.processes import WARDEN, Seat, roles_file
 from kingdom.store.paths import BaseDir
+from kingdom.store.room import shortage
 from kingdom.store.state import read_json
 from kingdom.topology import STREAMS
 
@@ -37,6 +38,7 @@ def status(
         "warden": _process(Seat(base, WARDEN), now),
         "roles": [_role(name, base, told, now) for name in _names(base, told)],
         **_configured(base, environment, now),
+        "disk_problem": shortage(base) or None,
         "frozen": frozen(base),
         "queues": counts(base, _COUNTED, {one for one in states() if one not in ENDED}),
         "soldiers": soldiers(base),

@@ -69,6 +69,11 @@ def load_settings(config_dir: str, environment: Mapping[str, str]) -> Settings:
     return Settings(**models, sources=sources)
 
 
+def load_file(name: str, config_dir: str, environment: Mapping[str, str]) -> Section:
+    """One of them alone, whatever the others say."""
+    return _layers(name, FILES[name], os.path.abspath(config_dir), environment).checked()
+
+
 def _layers(
     name: str, model: type[Section], directory: str, environment: Mapping[str, str]
 ) -> Layers[Section]:

@@ -115,6 +115,20 @@ class Codex(Section):
 
     command: str = Field(default="codex", min_length=1, description="Program to start.")
     model: str | None = Field(default=None, description="Absent: Codex chooses.")
+    env: list[Variable] = Field(
+        default_factory=lambda: ["CODEX_API_KEY", "OPENAI_BASE_URL"],
+        description="Variables the program itself needs, such as its login; soldiers see them.",
+    )
+    sandbox: bool = Field(
+        default=True, description="Commands write to the workspace only, and read no credentials."
+    )
+    network: bool = Field(
+        default=True, description="Whether soldiers that may run anything reach the network."
+    )
+    user_config: bool = Field(
+        default=False,
+        description="Whether ~/.codex/config.toml counts; what it says of the sandbox wins.",
+    )
 
 
 class Command(Section):

@@ -145,10 +145,29 @@ def test_a_slip_in_the_type_is_sent_and_doubted(base: BaseDir) -> None:
     assert said.err.endswith("is not a type the kingdom knows. Did you mean: github.pr.comment\n")
 
 
-def test_a_wrong_setting_stops_it_with_file_and_line(base: BaseDir) -> None:
-    Path(base.path("config/local/system.yaml")).write_text("durabilty: fast\n")
-    sentence = one_sentence(kingdom("send", "a.b", base=base), 2)
-    assert "config/local/system.yaml:1: `durabilty` is not a setting." in sentence
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [("system", "durabilty: fast\n"), ("envoy", "polling: {intervall_seconds: 3}\n")],
+)
+def test_a_wrong_setting_is_said_and_stops_nobody_from_giving_orders(
+    base: BaseDir, file: str, content: str
+) -> None:
+    Path(base.path(f"config/local/{file}.yaml")).write_text(content)
+    said = kingdom("send", "a.b", base=base)
+    assert f"config/local/{file}.yaml:1: " in said.err
+    assert "is not a setting" in said.err
+    assert sent(base, said)["type"] == "a.b"
+    said = kingdom("freeze", base=base)
+    assert (said.code, len(counts(base))) == (0, 1), said.err
+    assert counts(base) == {"events/pending": 2}
+
+
+@pytest.mark.parametrize("content", ["bus: nowhere\n", "{durabilty: fast, 'bus': files}\n"])
+def test_a_wrong_setting_stops_it_where_messages_may_travel_otherwise(
+    base: BaseDir, content: str
+) -> None:
+    Path(base.path("config/local/system.yaml")).write_text(content)
+    assert "config/local/system.yaml:1: " in one_sentence(kingdom("send", "a.b", base=base), 2)
     assert counts(base) == {}
 
 

@@ -404,6 +404,9 @@ def test_a_task_at_work(ready: BaseDir) -> None:
     assert told[-1].startswith(f"{SOLDIERS[0]} has been at it for ")
     assert "(attempt 2)" in told[-1]
     assert f"It was set to work on {soldier['task_id']}." in reasons(ready, SOLDIERS[0])
+    told = reasons(ready, "task-20260207-001")
+    assert "gen-pr is not running, and neither is a soldier of it." in told[-1]
+    assert "at it" not in told[-1]
 
 
 def test_a_failed_task_has_a_code_that_is_explained(ready: BaseDir) -> None:

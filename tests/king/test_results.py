@@ -21,6 +21,8 @@ KINDS: list[tuple[Record, str, str, str]] = [
     (Failed(task_id=TASK, summary="", error="No.", error_code="timed_out"), "failed",
      "thread_update", "high"),
     (Killed(task_id=TASK, summary="", error="No.", error_code="cancelled"), "failed",
+     "thread_update", "normal"),  # who asked for it need not be alarmed
+    (Killed(task_id=TASK, summary="", error="No.", error_code="soldier_killed"), "failed",
      "thread_update", "high"),
     (NeedsHuman(task_id=TASK, summary="", question="Which?", options=["a", "b"], default="a"),
      "completed", "human_input_request", "high"),

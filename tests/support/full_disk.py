@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
+
+import pytest
 
 WRITES = ("write", "pwrite", "fsync", "fdatasync", "replace", "renameat2", "link", "mkdir")
 
@@ -85,3 +90,20 @@ def _full() -> OSError:
 
 def damaged() -> OSError:
     return OSError(errno.EIO, os.strerror(errno.EIO))
+
+
+@contextmanager
+def small_disk(place: Path, megabytes: int) -> Iterator[Path]:
+    """A real one that can be filled."""
+    place.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", str(place)]
+    try:
+        mounted = subprocess.run(command, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        pytest.skip("needs mount, which is not installed")
+    if mounted.returncode:
+        pytest.skip(f"needs the right to mount a tmpfs: {mounted.stderr.strip()}")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", "-l", str(place)], check=True)

@@ -7,7 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from kingdom.ops.logs import Follower, Source, everything, last_lines, of_role, of_start, with_id
+from kingdom.ops.logs import (
+    MOST,
+    Follower,
+    Source,
+    everything,
+    last_lines,
+    of_role,
+    of_start,
+    with_id,
+)
 from kingdom.store import disk
 from kingdom.store.paths import BaseDir
 
@@ -31,6 +40,13 @@ def test_the_last_lines_are_those_of_the_end(log: Path) -> None:
         append(log, line("king", f"number {number}"))
     found = last_lines([Source(str(log), everything)], 3)
     assert [one.rpartition(" ")[2] for one in found] == ["47", "48", "49"]
+
+
+@pytest.mark.parametrize("before", ["", "hello\n"])
+def test_of_a_line_longer_than_all_we_look_at_its_end_is_shown(log: Path, before: str) -> None:
+    log.write_text(before + "x" * (MOST + 10) + "the end")
+    (found,) = last_lines([Source(str(log), everything)], 3)
+    assert (found[0], found.endswith("xthe end"), len(found) < 5000) == ("…", True, True)
 
 
 def test_a_missing_log_has_no_lines(log: Path) -> None:

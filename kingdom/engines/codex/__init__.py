@@ -1,0 +1,1 @@
+"""The engine `codex`: OpenAI's Codex, one `codex exec` per attempt."""

@@ -1,0 +1,110 @@
+"""The program's settings, as `-c KEY=VALUE` arguments: nothing is written into anybody's home.
+
+Its own names are looked up by the program's newest settings; what an older version does not know it
+names in a warning and passes over.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from kingdom.engines.port import Order
+
+GUIDE = "AGENTS.md"
+# What the program uses to log in, if it does not find a login of the user's on this machine. They
+# are for a manifest's permissions.env; none is passed on by itself, nor to what a soldier runs.
+CREDENTIALS = ("CODEX_API_KEY", "CODEX_ACCESS_TOKEN", "OPENAI_API_KEY")
+_LARGEST_GUIDE = 256 * 1024  # the program's own limit cuts it off after 32 KB, and says nothing
+_HOOK_SECONDS = 10
+_ONLINE_TOOLS = ("WebSearch", "WebFetch")
+_NOT_WANTED = (
+    "plugins",  # these two look up outside hosts at every start
+    "apps",
+    "unbounded_connection_retries",  # without a network it would wait until its deadline
+    "shell_snapshot",  # writes the environment, and whatever secrets are in it, to a file
+    "memories",  # would carry what one task said into the next
+)
+_ALONE = {
+    "approval_policy": "never",  # nobody would answer
+    "allow_login_shell": False,  # profiles of the user's could bring credentials back
+    "analytics.enabled": False,
+    "check_for_update_on_startup": False,
+    "shell_environment_policy.exclude": CREDENTIALS,
+    "project_doc_max_bytes": _LARGEST_GUIDE,
+    **{f"features.{name}": False for name in _NOT_WANTED},
+}
+_ASKED_FOR = (
+    "Your result is missing. Write it now, as one JSON object in the form your instructions name, "
+    "to {path} and then stop."
+)
+
+
+def common(order: Order) -> dict[str, Any]:
+    """What holds for every soldier, whatever it may write."""
+    return {
+        **_ALONE,
+        "project_root_markers": [_marker(order.guides or order.workspace)],
+        "web_search": "live" if _may_search(order) else "disabled",
+    }
+
+
+def _marker(guides: str) -> str:
+    """Makes the program look for AGENTS.md from this directory on, and in the repository below it.
+
+    It begins outside of the directory that is looked at, so that nothing in a repository can pass
+    for it and hide the guide.
+    """
+    return os.path.join("..", os.path.basename(os.path.realpath(guides)), GUIDE)
+
+
+def _may_search(order: Order) -> bool:
+    return order.tools is not None and any(tool in _ONLINE_TOOLS for tool in order.tools)
+
+
+def hooks(order: Order, *, asks: bool) -> dict[str, Any]:
+    """Signs of life after each tool, and the question for a missing result."""
+    wanted = {"PostToolUse": [{"matcher": "*", **_hook(_touch(order.heartbeat_path))}]}
+    if asks:
+        wanted["Stop"] = [_hook(_question(order.result_path))]
+    return {"hooks": wanted}
+
+
+def _hook(command: str) -> dict[str, Any]:
+    return {"hooks": [{"type": "command", "command": command, "timeout": _HOOK_SECONDS}]}
+
+
+def _touch(path: str) -> str:
+    return f"touch -- {shlex.quote(path)}"
+
+
+def _question(path: str) -> str:
+    """Once: the program says in what it tells the hook whether it goes on because of it."""
+    answer = {"decision": "block", "reason": _ASKED_FOR.format(path=path)}
+    return "\n".join(
+        (
+            'case "$(cat)" in',
+            """*'"stop_hook_active":true'* | *'"stop_hook_active": true'*) exit 0 ;;""",
+            "esac",
+            f"[ -s {shlex.quote(path)} ] || printf '%s' {shlex.quote(json.dumps(answer))}",
+        )
+    )
+
+
+def arguments(settings: Mapping[str, Any]) -> Iterator[str]:
+    for key, value in settings.items():
+        yield from ("-c", f"{key}={toml(value)}")
+
+
+def toml(value: Any) -> str:
+    """A value on one line."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{toml(k)} = {toml(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, str):  # spelled as in JSON, but for what only TOML wants spelled out
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, Sequence):
+        return "[" + ", ".join(toml(one) for one in value) + "]"
+    return json.dumps(value)

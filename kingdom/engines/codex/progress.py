@@ -1,0 +1,108 @@
+"""What a soldier is doing now, in a few words, from the end of what the program has printed."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass, field
+
+from kingdom.engines.claude.stream import Entry, part, text
+from kingdom.engines.codex.stream import DEED, entry_of
+from kingdom.store import disk
+from kingdom.words.harmless import harmless
+
+_TAIL = 256 * 1024
+_CHUNK = 4 * 1024 * 1024
+_MOST_FOLLOWED = 256
+_LONGEST = 80
+_RETRY = re.compile(r"Reconnecting\.\.\. (\d+)/(\d+) \((.*)\)", re.DOTALL)
+_STATUS = re.compile(r"\bstatus:? (\d{3})\b")
+
+
+@dataclass
+class _Followed:
+    offset: int = 0
+    deeds: set[bytes] = field(default_factory=set)
+
+
+class Progress:
+    """Remembers how far it has counted, so that a long log is read once."""
+
+    def __init__(self) -> None:
+        self._followed: dict[str, _Followed] = {}
+
+    def of(self, path: str) -> str:
+        for line in reversed(disk.tail(path, _TAIL).split(b"\n")):
+            doing = _doing(entry_of(line))
+            if doing:
+                turn = self._turns(path)
+                return f"{doing} (turn {turn})" if turn else doing
+        return ""
+
+    def _turns(self, path: str) -> int:
+        if len(self._followed) > _MOST_FOLLOWED:
+            self._followed.clear()
+        followed = self._followed.setdefault(path, _Followed())
+        with open(path, "rb") as file:
+            file.seek(followed.offset)
+            while chunk := file.read(_CHUNK):
+                whole = chunk.rfind(b"\n") + 1
+                if not whole and len(chunk) < _CHUNK:
+                    break
+                followed.deeds.update(DEED.findall(chunk, 0, whole or len(chunk)))
+                followed.offset += whole or len(chunk)
+                file.seek(followed.offset)
+        return len(followed.deeds)
+
+
+def _doing(entry: Entry) -> str:
+    kind = text(entry, "type")
+    if kind.startswith("item."):
+        return _at_work(part(entry, "item"))
+    if kind == "error":
+        return _retry(text(entry, "message"))
+    if kind in ("turn.completed", "turn.failed"):
+        return "ended"
+    return "starts" if kind in ("thread.started", "turn.started") else ""
+
+
+def _at_work(item: Entry) -> str:
+    kind = text(item, "type")
+    if kind == "command_execution":
+        return f"command: {_short(_command(text(item, 'command')))}"
+    if kind == "file_change":
+        return f"edit: {_short(_paths(item))}"
+    if kind == "web_search":
+        return f"web search: {_short(text(item, 'query'))}"
+    if kind == "mcp_tool_call":
+        return f"tool: {_short(text(item, 'tool'))}"
+    return _short(text(item, "text")) if kind == "agent_message" else ""
+
+
+def _command(spelled: str) -> str:
+    """Without the shell that runs it."""
+    try:
+        words = shlex.split(spelled)
+    except ValueError:
+        return spelled
+    return words[2] if len(words) == 3 and words[1] in ("-c", "-lc") else spelled
+
+
+def _paths(item: Entry) -> str:
+    changes = item.get("changes")
+    listed = [one for one in changes if isinstance(one, dict)] if isinstance(changes, list) else []
+    paths = [text(one, "path") for one in listed]
+    return f"{paths[0]} and {len(paths) - 1} more" if len(paths) > 1 else "".join(paths)
+
+
+def _retry(message: str) -> str:
+    found = _RETRY.match(message)
+    if found is None:
+        return _short(message)
+    status = _STATUS.search(found[3])
+    return f"retry {found[1]} of {found[2]} after {status[1] if status else _short(found[3])}"
+
+
+def _short(words: str) -> str:
+    line = harmless(" ".join(words[: 4 * _LONGEST].split()))
+    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"

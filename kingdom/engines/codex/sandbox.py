@@ -1,0 +1,92 @@
+"""What a soldier's commands and edits may touch: a permission profile of the program's.
+
+The workspace, the place of the result and the workspace's git can be written, the rest of the disk
+only read, and credentials not even that. The program cannot allow or forbid single commands.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from kingdom.engines.port import Order
+from kingdom.store import disk
+
+NAME = "kingdom"
+_EDITING = ("Edit", "MultiEdit", "NotebookEdit", "Write")
+_COMMANDS = "Bash"
+_NOT_READ = (
+    ".ssh",
+    ".aws",
+    ".config/gh",
+    ".config/gcloud",
+    ".kube",
+    ".netrc",
+    ".git-credentials",
+    ".claude/.credentials.json",
+)
+_TEMPORARY = (":tmpdir", ":slash_tmp")
+_LONGEST_POINTER = 4096
+
+
+def settings(order: Order, home: str, *, network: bool) -> dict[str, Any]:
+    """`home` is the program's own. A soldier with a list of tools gets no network unless it may run
+    any command."""
+    profile = {
+        "extends": ":workspace" if _may_write(order) else ":read-only",
+        "filesystem": {**_written(order), **_hidden(order, home)},
+        "network": {"enabled": network and order.network is not False and _may_run(order)},
+    }
+    return {"default_permissions": NAME, f"permissions.{NAME}": profile}
+
+
+def none() -> dict[str, Any]:
+    return {"default_permissions": ":danger-full-access"}
+
+
+def _may_run(order: Order) -> bool:
+    return order.tools is None or _COMMANDS in order.tools
+
+
+def _may_write(order: Order) -> bool:
+    return order.tools is None or any(tool in (*_EDITING, _COMMANDS) for tool in order.tools)
+
+
+def _written(order: Order) -> dict[str, str]:
+    """The result's directory as a whole: a file that is not there yet cannot be named."""
+    places = [os.path.dirname(order.result_path), os.path.dirname(order.heartbeat_path)]
+    places += git_directories(order.workspace) if _may_write(order) else _TEMPORARY
+    return dict.fromkeys(places, "write")
+
+
+def _hidden(order: Order, home: str) -> dict[str, str]:
+    user = order.environment.get("HOME")
+    places = [os.path.join(user, name) for name in _NOT_READ] if user else []
+    return dict.fromkeys([*places, os.path.join(home, "auth.json")], "deny")
+
+
+def git_directories(workspace: str) -> list[str]:
+    """Where git keeps what it knows of this workspace, all of which a commit writes to.
+
+    A worktree's pointer leads out of the workspace. It is followed only to where git itself has
+    noted that this worktree is: a soldier can change the pointer, and the other end it cannot.
+    """
+    own = os.path.join(workspace, ".git")
+    if os.path.isdir(own) and not os.path.islink(own):
+        return [own]
+    admin = os.path.normpath(os.path.join(workspace, _line(own).removeprefix("gitdir: ")))
+    if not _is_same(os.path.join(admin, _line(os.path.join(admin, "gitdir"))), own):
+        return []
+    shared = _line(os.path.join(admin, "commondir"))
+    return [admin, os.path.normpath(os.path.join(admin, shared))] if shared else [admin]
+
+
+def _is_same(one: str, other: str) -> bool:
+    return os.path.realpath(one) == os.path.realpath(other)
+
+
+def _line(path: str) -> str:
+    try:
+        return os.fsdecode(disk.read(path, _LONGEST_POINTER)[0]).rstrip("\n")
+    except OSError:
+        return ""

@@ -1,0 +1,141 @@
+"""What a soldier on the real program can touch, and what it cannot."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from shlex import quote
+from typing import Any
+
+import pytest
+
+from tests.codex.camp import TASK, Camp, Run
+from tests.support.git_remotes import git
+from tests.support.scripted_model import say
+from tests.support.scripted_responses import command
+
+
+def tried(camp: Camp, *commands: str, **changes: Any) -> tuple[Run, str]:
+    """The run, and all that these commands printed; of one that the sandbox made fail the program
+    tells nobody but the model."""
+    run = camp.play(command("; ".join([*commands, "true"])), say("Done."), **changes)
+    items = [line["item"] for line in run.lines if line["type"] == "item.completed"]
+    return run, "".join(item.get("aggregated_output", "") for item in items)
+
+
+def worktree(camp: Camp) -> Path:
+    """The workspace as generals make it; the clone is its answer."""
+    clone = Path(camp.base.workspace, "gen-pr", ".clones", "a.git")
+    git(camp.home, "init", "-q", "--bare", str(clone))
+    git(clone, "config", "user.name", "Soldier")
+    git(clone, "config", "user.email", "soldier@example.com")
+    tree = git(clone, "mktree").strip()
+    first = git(clone, "commit-tree", tree, "-m", "first").strip()
+    git(clone, "worktree", "add", "-q", "-B", TASK, str(camp.workspace), first)
+    return clone
+
+
+def test_a_worktree_is_committed_in_and_nothing_beside_it_is_written(camp: Camp) -> None:
+    clone = worktree(camp)
+    guide = camp.workspace.parent / "AGENTS.md"
+    _, printed = tried(
+        camp,
+        "echo hi > a.txt",
+        "git add a.txt",
+        "git commit -qm second",
+        f"echo x > {quote(str(guide))}",
+    )
+    assert "Read-only file system" in printed
+    assert git(clone, "log", "--format=%s", TASK).split() == ["second", "first"]
+    assert not guide.exists()
+
+
+@pytest.mark.long
+def test_a_pointer_that_a_soldier_bent_leads_nowhere(camp: Camp) -> None:
+    worktree(camp)
+    elsewhere = camp.home / "elsewhere"
+    (elsewhere / "deeper").mkdir(parents=True)
+    (elsewhere / "commondir").write_text("deeper\n", "utf-8")
+    (elsewhere / "gitdir").write_text("/somewhere/.git\n", "utf-8")
+    (camp.workspace / ".git").write_text(f"gitdir: {elsewhere}\n", "utf-8")
+    _, printed = tried(camp, f"touch {elsewhere}/x {elsewhere}/deeper/x; touch .git")
+    assert printed.count("Read-only file system") >= 2
+    assert not (elsewhere / "x").exists()
+    assert not (elsewhere / "deeper" / "x").exists()
+
+
+@pytest.mark.long
+def test_credentials_are_neither_seen_nor_passed_on(camp: Camp) -> None:
+    planted = [".ssh/id", ".netrc", ".config/gh/hosts.yml", ".codex/auth.json"]
+    for name in planted:
+        path = camp.home / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text('{"OPENAI_API_KEY": "PLANTED"}', "utf-8")
+    (camp.home / ".profile").write_text("export TOKEN=PLANTED\n", "utf-8")
+    environment = {**camp.order().environment, "OPENAI_API_KEY": "PLANTED"}
+    run, printed = tried(
+        camp, *(f"cat ~/{name}" for name in planted), "env", "cat /proc/*/environ",
+        environment=environment,
+    )  # fmt: skip
+    assert printed.count("Permission denied") == len(planted)
+    assert "PLANTED" not in printed
+    logs = [Path(run.evidence.stdout_path), Path(run.evidence.stderr_path)]
+    kept = [path for path in camp.home.rglob("*") if path.is_file()]
+    named = {path for path in [*logs, *kept] if b"PLANTED" in path.read_bytes()}
+    assert named == {camp.home / name for name in [*planted, ".profile"]}
+
+
+@pytest.mark.long
+def test_the_environment_of_the_order_is_passed_on(camp: Camp) -> None:
+    environment = {**camp.order().environment, "KINGDOM_RESULT_PATH": "/the/path"}
+    _, printed = tried(camp, "echo $KINGDOM_RESULT_PATH", environment=environment)
+    assert "/the/path" in printed
+
+
+@pytest.mark.long
+def test_one_that_may_only_look_reports_all_the_same(camp: Camp) -> None:
+    order = camp.order(tools=("Read", "Bash(git diff:*)"))
+    result = quote(order.result_path)
+    camp.model.says(command(f"echo x > a.txt; echo '{{}}' > {result}"), say("Done."))
+    camp.run(order)
+    assert not (camp.workspace / "a.txt").exists()
+    assert Path(order.result_path).read_text("utf-8") == "{}\n"
+
+
+CALL = "python3 -c 'import urllib.request as r; print(r.urlopen(\"{url}\"))' 2>&1 | tail -1"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("tools", "network", "reaches"),
+    [
+        (None, True, True),
+        (("Bash",), True, True),
+        (("Edit",), True, False),
+        (None, False, False),
+    ],
+)
+def test_the_network_is_for_those_who_may_run_anything(
+    camp: Camp, tools: tuple[str, ...] | None, network: bool, reaches: bool
+) -> None:
+    camp.engine_with(network=network)
+    _, printed = tried(camp, CALL.format(url=camp.model.url), tools=tools)
+    assert ("404" in printed) == reaches  # the model's server has nothing there, and says so
+
+
+@pytest.mark.long
+def test_without_a_sandbox_everything_is_open(camp: Camp) -> None:
+    camp.engine_with(sandboxed=False)
+    tried(camp, f"echo x > {quote(str(camp.home / 'x'))}")
+    assert (camp.home / "x").exists()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("tools", [None, ("Read", "WebSearch")])
+def test_the_web_is_searched_only_by_those_who_may(
+    camp: Camp, tools: tuple[str, ...] | None
+) -> None:
+    camp.engine_with(model="another")  # the default one's tools are in a text
+    camp.play(say("Done."), tools=tools)
+    assert (any(one["type"] == "web_search" for one in camp.model.requests[0].body["tools"])) == (
+        tools is not None
+    )
