@@ -40,6 +40,7 @@ PAUSES = {
 }
 # A moment beyond this is not believed: the kingdom would seem to have gone silent.
 _LONGEST = timedelta(days=8)
+_JUST_NOW = timedelta(minutes=10)
 
 
 @dataclass(frozen=True)
@@ -62,9 +63,10 @@ def fell(
         named = until if until is not None and until <= now + _LONGEST else known.until
         return known if named <= known.until else _moved(known, code, reason, named)
     failures = 1 if known is None else known.failures + 1
-    paused = now + PAUSES[code].after(failures)
+    if until is not None and now - _JUST_NOW <= until <= now:
+        until = now + PAUSES[OUTAGE].after(failures)  # it is over, by another's clock
     if until is None or not now < until <= now + _LONGEST:
-        until = paused
+        until = now + PAUSES[code].after(failures)
     return Standing(code, reason, now if known is None else known.since, until, failures)
 
 

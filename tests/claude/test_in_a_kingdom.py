@@ -155,10 +155,10 @@ def test_work_a_question_its_answer_and_words_instead_of_a_file(
 def test_a_usage_limit_closes_the_engine_until_it_ends_and_costs_no_attempt(
     scratch: Path, model: ScriptedModel
 ) -> None:
-    until = int(time.time()) + 6
-    refused = fails(429, f"Claude AI usage limit reached|{until}", "rate_limit_error")
-    model.says((refused, reports()), say("Bye."), to="wait")
     with realm(model, scratch) as base:
+        until = int(time.time()) + 8
+        refused = fails(429, f"Claude AI usage limit reached|{until}", "rate_limit_error")
+        model.says((refused, reports()), say("Bye."), to="wait")
         event = send(base, "wait")
         eventually(lambda: "not available until" in kingdom("status", base=base).out, "it is said")
         result = ended(base, event)

@@ -37,7 +37,15 @@ def test_a_limit_lasts_until_the_moment_the_engine_named(standings: Standings) -
     assert standings.of("codex") is None
 
 
-@pytest.mark.parametrize("named", [NOW - MINUTE, NOW, NOW + timedelta(days=400)])
+@pytest.mark.parametrize("named", [NOW - MINUTE, NOW])
+def test_a_moment_that_has_just_passed_is_soon(standings: Standings, named: datetime) -> None:
+    standings.note_fault("claude", LIMIT, "", named, NOW)
+    found = standings.of("claude")
+    assert found is not None
+    assert found.until == NOW + PAUSES[OUTAGE].first
+
+
+@pytest.mark.parametrize("named", [NOW - timedelta(hours=1), NOW + timedelta(days=400)])
 def test_a_moment_that_makes_no_sense_is_not_believed(
     standings: Standings, named: datetime
 ) -> None:
