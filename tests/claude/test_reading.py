@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from kingdom.engines.claude import judging, limits, stream
+from kingdom.engines.claude import limits, stream
 from kingdom.engines.claude.engine import ClaudeEngine
+from kingdom.engines.json_lines import object_in
 from kingdom.engines.port import Evidence, Verdict
 from kingdom.engines.standing import LIMIT
 
@@ -260,5 +261,5 @@ def test_a_limit_that_looks_like_a_clean_finish_is_one(output: Path) -> None:
     ],
 )
 def test_the_last_object_with_a_status_is_the_result(message: str, status: str | None) -> None:
-    found = judging.object_in(message)
+    found = object_in(message)
     assert (found["status"] if found else None) == status

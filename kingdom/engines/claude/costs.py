@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kingdom.engines.claude.stream import TOKENS, Account, Entry, number, part, text, tokens
+from kingdom.engines.claude.stream import TOKENS, Account, tokens
+from kingdom.engines.json_lines import Entry, number, part, text
 
 _RECENT = "model_usage_since_last_result"
 

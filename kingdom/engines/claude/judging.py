@@ -6,7 +6,6 @@ and its general has checks of its own. What the program said against it is kept 
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +13,8 @@ from datetime import datetime
 from typing import Any
 
 from kingdom.engines.claude import costs, limits, stream
-from kingdom.engines.claude.stream import Account, number, text
+from kingdom.engines.claude.stream import Account
+from kingdom.engines.json_lines import number, object_in, text
 from kingdom.engines.port import Evidence, Verdict
 from kingdom.engines.standing import LIMIT, LOGIN, OUTAGE
 from kingdom.store import disk
@@ -44,8 +44,6 @@ _KILLED = (129, 130, 137, 143)  # the program's own way to end on a signal
 _NOT_STARTED = 127
 _LONGEST_ERROR = 600
 _LAST_WORDS = 4096
-_LONGEST_MESSAGE = 64 * 1024
-_MOST_OBJECTS = 200
 _LOG_IN = (
     "Log in with claude auth login as the user that runs the kingdom, or pass ANTHROPIC_API_KEY or "
     "CLAUDE_CODE_OAUTH_TOKEN on in the manifest's permissions.env."
@@ -167,20 +165,3 @@ def _result(account: Account, message: str) -> Mapping[str, Any] | None:
     """What it said otherwise than in its file: as the program was asked for it, or in words."""
     structured = account.result.get("structured_output")
     return structured if isinstance(structured, dict) else object_in(message)
-
-
-def object_in(message: str) -> dict[str, Any] | None:
-    """The last JSON object in a text that has a status."""
-    said, decoder = message[-_LONGEST_MESSAGE:], json.JSONDecoder()
-    found, at = None, said.find("{")
-    for _ in range(_MOST_OBJECTS):
-        if at < 0:
-            break
-        try:
-            one, end = decoder.raw_decode(said, at)
-        except (ValueError, RecursionError):
-            end = at + 1
-        else:
-            found = one if isinstance(one.get("status"), str) else found
-        at = said.find("{", end)
-    return found

@@ -13,7 +13,8 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta, tzinfo
 
-from kingdom.engines.claude.stream import Account, number, text
+from kingdom.engines.claude.stream import Account
+from kingdom.engines.json_lines import number, text
 
 _LIMIT = re.compile(
     r"\s*(?:you['’]ve (?:hit|reached) your [^\n]{0,60}?limit\b"

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 
-from kingdom.engines.claude.stream import Entry, blocks, entry_of, number, part, said, text
+from kingdom.engines.claude.stream import blocks, entry_of, said
+from kingdom.engines.json_lines import Distinct, Entry, number, part, text
 from kingdom.store import disk
 from kingdom.words.harmless import harmless
 
 _TAIL = 256 * 1024
-_CHUNK = 4 * 1024 * 1024
-_MOST_FOLLOWED = 256
 _LONGEST = 80
 # What tells most of a tool's use, the first that is there.
 _TELLING = (
@@ -27,17 +25,11 @@ _TELLING = (
 _MESSAGE = re.compile(rb'"id":"(msg_[^"]{1,100})"')
 
 
-@dataclass
-class _Followed:
-    offset: int = 0
-    messages: set[bytes] = field(default_factory=set)
-
-
 class Progress:
     """Remembers how far it has counted, so that a long log is read once."""
 
     def __init__(self) -> None:
-        self._followed: dict[str, _Followed] = {}
+        self._turns = Distinct(_MESSAGE)  # how often the model has answered
 
     def of(self, path: str) -> str:
         lines = disk.tail(path, _TAIL).split(b"\n")
@@ -50,25 +42,9 @@ class Progress:
                 break
         if not doing:
             return warning
-        turn = self._turns(path)
+        turn = self._turns.count(path)
         where = f" (turn {turn})" if turn else ""
         return f"{doing}{where}{'; ' if warning else ''}{warning}"
-
-    def _turns(self, path: str) -> int:
-        """How often the model has answered."""
-        if len(self._followed) > _MOST_FOLLOWED:
-            self._followed.clear()
-        followed = self._followed.setdefault(path, _Followed())
-        with open(path, "rb") as file:
-            file.seek(followed.offset)
-            while chunk := file.read(_CHUNK):
-                whole = chunk.rfind(b"\n") + 1
-                if not whole and len(chunk) < _CHUNK:
-                    break
-                followed.messages.update(_MESSAGE.findall(chunk, 0, whole or len(chunk)))
-                followed.offset += whole or len(chunk)
-                file.seek(followed.offset)
-        return len(followed.messages)
 
 
 def _doing(entry: Entry) -> str:

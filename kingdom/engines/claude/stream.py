@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
-Entry = Mapping[str, Any]
+from kingdom.engines.json_lines import Entry, number, part, text
+
 TOKENS = {
     "input": ("input_tokens", "inputTokens"),
     "output": ("output_tokens", "outputTokens"),
@@ -115,19 +115,3 @@ def tokens(usage: Entry) -> dict[str, int]:
         name: int(next((number(usage, key) for key in keys if key in usage), 0))
         for name, keys in TOKENS.items()
     }
-
-
-def part(entry: Entry, key: str) -> Entry:
-    found = entry.get(key)
-    return found if isinstance(found, dict) else {}
-
-
-def text(entry: Entry, key: str) -> str:
-    found = entry.get(key)
-    return found if isinstance(found, str) else ""
-
-
-def number(entry: Entry, key: str) -> float:
-    found = entry.get(key)
-    is_number = isinstance(found, (int, float)) and not isinstance(found, bool)
-    return found if is_number else 0  # type: ignore[return-value]  # mypy does not look back

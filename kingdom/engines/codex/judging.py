@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from kingdom.engines.claude.judging import object_in
-from kingdom.engines.claude.stream import part, text
 from kingdom.engines.codex import limits, schemas, stream
 from kingdom.engines.codex.stream import Account
+from kingdom.engines.json_lines import object_in, part, text
 from kingdom.engines.port import Evidence, Verdict
 from kingdom.engines.standing import LIMIT, LOGIN, OUTAGE
 from kingdom.store import disk

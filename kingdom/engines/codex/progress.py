@@ -4,55 +4,31 @@ from __future__ import annotations
 
 import re
 import shlex
-from dataclasses import dataclass, field
 
-from kingdom.engines.claude.stream import Entry, part, text
 from kingdom.engines.codex.stream import DEED, entry_of
+from kingdom.engines.json_lines import Distinct, Entry, part, text
 from kingdom.store import disk
 from kingdom.words.harmless import harmless
 
 _TAIL = 256 * 1024
-_CHUNK = 4 * 1024 * 1024
-_MOST_FOLLOWED = 256
 _LONGEST = 80
 _RETRY = re.compile(r"Reconnecting\.\.\. (\d+)/(\d+) \((.*)\)", re.DOTALL)
 _STATUS = re.compile(r"\bstatus:? (\d{3})\b")
-
-
-@dataclass
-class _Followed:
-    offset: int = 0
-    deeds: set[bytes] = field(default_factory=set)
 
 
 class Progress:
     """Remembers how far it has counted, so that a long log is read once."""
 
     def __init__(self) -> None:
-        self._followed: dict[str, _Followed] = {}
+        self._turns = Distinct(DEED)
 
     def of(self, path: str) -> str:
         for line in reversed(disk.tail(path, _TAIL).split(b"\n")):
             doing = _doing(entry_of(line))
             if doing:
-                turn = self._turns(path)
+                turn = self._turns.count(path)
                 return f"{doing} (turn {turn})" if turn else doing
         return ""
-
-    def _turns(self, path: str) -> int:
-        if len(self._followed) > _MOST_FOLLOWED:
-            self._followed.clear()
-        followed = self._followed.setdefault(path, _Followed())
-        with open(path, "rb") as file:
-            file.seek(followed.offset)
-            while chunk := file.read(_CHUNK):
-                whole = chunk.rfind(b"\n") + 1
-                if not whole and len(chunk) < _CHUNK:
-                    break
-                followed.deeds.update(DEED.findall(chunk, 0, whole or len(chunk)))
-                followed.offset += whole or len(chunk)
-                file.seek(followed.offset)
-        return len(followed.deeds)
 
 
 def _doing(entry: Entry) -> str:

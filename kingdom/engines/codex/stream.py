@@ -15,7 +15,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from kingdom.engines.claude.stream import Entry, number, part, text
+from kingdom.engines.json_lines import Entry, number, part, text
 
 # What a soldier does, each a turn; the program does not tell how often the model answered.
 DEEDS = (
