@@ -37,7 +37,9 @@ def test_a_new_kingdom_is_whole_and_clean(tmp_path: Path) -> None:
 def test_what_it_tells_to_type_next_works(tmp_path: Path) -> None:
     said = kingdom("init", "k", cwd=tmp_path)
     steps = said.out.partition("Next:\n")[2].splitlines()
-    script = "\n".join([f'kingdom() {{ "{sys.executable}" -m kingdom "$@"; }}', *steps])
+    assert steps[-1].split()[:2] == ["kingdom", "start"]
+    typed = [f'kingdom() {{ "{sys.executable}" -m kingdom "$@"; }}', *steps, "kingdom stop"]
+    script = "\n".join(typed)
     done = subprocess.run(
         ["bash", "-ec", script], cwd=tmp_path, env=environment(), capture_output=True, check=True
     )
