@@ -146,7 +146,7 @@ def test_a_shipped_general_is_complete_and_its_example_renders(base: BaseDir, na
     assert taker is not None
     assert taker.name == name
     one = task_for(event, package, "task-20261115-001", START)
-    told = guides.assemble(base, config.guide, package, one, "/work/repo")
+    told = guides.assemble(base, config.guide, package, one, "/srv/repo")
     assert "{{" not in told.prompt + told.guide
     assert "(not given)" not in told.prompt
     assert package.soul
