@@ -1,7 +1,8 @@
 """The program of the engine `rehearsal`: plays a soldier, and says so in whatever it reports.
 
 It does a small real job (it summarises a diff, or describes what it was given), and plays the part
-that `payload.rehearsal` names: `{"do": "fail", "seconds": 3}` works for three seconds and fails.
+that `payload.rehearsal` names: `{"do": "fail", "seconds": 3}` works for three seconds and fails;
+with `"until": "NAME"` it works until its workspace has a file of that name.
 Only the standard library and the store, since it starts anew for every attempt.
 """
 
@@ -19,6 +20,7 @@ TASK_FILE = ".kingdom-task.json"
 HUGE = 50 * 1024 * 1024
 _FOR_EVER = 10**9
 _BEAT = 1.0
+_LOOK = 0.05
 
 Thing = dict[str, object]
 
@@ -30,7 +32,7 @@ def main() -> int:
         part = {}
     print(json.dumps({"soldier": "rehearsal", "task_id": task["task_id"], "part": part}))
     sys.stdout.flush()
-    _work(part.get("seconds", 0), str(task["heartbeat_path"]))
+    _work(part, str(task["heartbeat_path"]))
     PARTS.get(str(part.get("do", "")), _succeed)(task, payload)
     return 0
 
@@ -43,15 +45,20 @@ def _read_task() -> tuple[Thing, Thing]:
     return task, payload
 
 
-def _work(seconds: object, heartbeat: str) -> None:
+def _work(part: Thing, heartbeat: str) -> None:
     """Takes its time, and shows signs of life meanwhile."""
     from kingdom.store import disk
 
+    seconds = part.get("seconds")
     left = float(seconds) if isinstance(seconds, int | float) else 0.0
     while left > 0:
         disk.touch(heartbeat)
         time.sleep(min(left, _BEAT))
         left -= _BEAT
+    awaited = os.path.join(os.environ["KINGDOM_WORKSPACE"], str(part.get("until", "")))
+    while not os.path.exists(awaited):  # without a name it is the workspace, which is there
+        disk.touch(heartbeat)
+        time.sleep(_LOOK)
 
 
 # The small real job

@@ -17,7 +17,7 @@ from kingdom.runtime.processes import Seat
 from kingdom.store.paths import BaseDir
 from tests.support.cli import environment, kingdom
 from tests.support.kingdom import files, load
-from tests.support.puppets import ended_afterwards, found_kingdom
+from tests.support.puppets import ended_afterwards, enough, found_kingdom
 from tests.support.waiting import eventually
 
 
@@ -74,7 +74,7 @@ def stand_still(base: BaseDir, role: str) -> int:
 
 
 def test_back_to_pending_it_goes_on_with_its_soldier_and_is_done_once(base: BaseDir) -> None:
-    task, soldier = at_work(base, seconds=3)
+    task, soldier = at_work(base, until="enough")
     pid = stand_still(base, "gen-a")
     move(base, task, "pending")
     said = why(base, task)
@@ -87,6 +87,7 @@ def test_back_to_pending_it_goes_on_with_its_soldier_and_is_done_once(base: Base
     assert f"{soldier} has been at it for" in said
     assert "Someone moved its file to pending/ by hand; gen-a put it back" in said
     assert fsck(base) == []
+    enough(base, "gen-a", task)
     eventually(lambda: said_last(base, task), "the thread is told")
     assert len(said_last(base, task)) == 1
     assert load(base, "tasks/completed", task)["status"] == "completed"
@@ -97,7 +98,7 @@ def test_back_to_pending_it_goes_on_with_its_soldier_and_is_done_once(base: Base
 
 
 def test_back_to_pending_while_its_general_is_down(base: BaseDir) -> None:
-    task, soldier = at_work(base, seconds=6)
+    task, soldier = at_work(base, until="enough")
     kingdom("stop", base=base)
     move(base, task, "pending")
     said = why(base, task)
@@ -105,6 +106,7 @@ def test_back_to_pending_while_its_general_is_down(base: BaseDir) -> None:
     assert "gen-a, which would go on with that soldier, is not running." in said
     assert "kingdom start" in said
     assert kingdom("start", base=base).code == 0
+    enough(base, "gen-a", task)
     eventually(lambda: said_last(base, task), "the thread is told")
     assert len(said_last(base, task)) == 1
     assert kingdom("trace", task, base=base).out.count("set to work on") == 1

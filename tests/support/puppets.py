@@ -162,3 +162,8 @@ def spawn(*words: str, base: BaseDir) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
         text=True, env=environment(), cwd="/",
     )  # fmt: skip
+
+
+def enough(base: BaseDir, general: str, task: str) -> None:
+    """Ends the work of a rehearsal soldier that was told to work until "enough"."""
+    Path(base.path("workspace", general, task, "enough")).touch()

@@ -18,7 +18,7 @@ from kingdom.runtime.processes import Seat
 from kingdom.store.paths import BaseDir
 from tests.support.cli import environment, kingdom, one_sentence
 from tests.support.kingdom import files, load
-from tests.support.puppets import ended_afterwards, found_kingdom
+from tests.support.puppets import ended_afterwards, enough, found_kingdom
 from tests.support.waiting import eventually
 
 
@@ -164,7 +164,7 @@ def test_cancel_ends_the_task_and_its_soldier_and_retry_makes_a_new_one(base: Ba
 
 
 def test_a_frozen_soldier_goes_on_when_it_is_thawed(base: BaseDir) -> None:
-    _, task, _ = at_work(base, seconds=2)
+    _, task, _ = at_work(base, until="enough")
     assert kingdom("freeze", task, base=base).out == f"{task} is frozen.\n"
     until_soldier_is(base, "frozen")
     shown = kingdom("status", base=base).out
@@ -175,12 +175,14 @@ def test_a_frozen_soldier_goes_on_when_it_is_thawed(base: BaseDir) -> None:
     kingdom("thaw", base=base)
     assert not ended(base, task)
     assert kingdom("thaw", task, base=base).out == f"{task} is thawed.\n"
+    enough(base, "gen-a", task)
     until_ended(base, task)
     assert status_of(base, task) == "completed"
 
 
 def test_logs_of_a_task_tell_its_steps_and_of_its_soldier_what_it_said(base: BaseDir) -> None:
-    _, task, soldier = at_work(base, seconds=0.5)
+    _, task, soldier = at_work(base, until="enough")
+    enough(base, "gen-a", task)
     until_ended(base, task)
     told = kingdom("logs", task, base=base)
     assert task in told.lines[0]
