@@ -9,9 +9,9 @@ from enum import StrEnum
 
 from kingdom.bus.port import Claim
 from kingdom.clock import isoformat
+from kingdom.general.checkouts.repositories import Checkout
 from kingdom.general.grounds import Aftermath
 from kingdom.general.registry import Entry
-from kingdom.general.repositories import Checkout
 from kingdom.general.spec import Runner, Spec
 from kingdom.models.task import Task
 

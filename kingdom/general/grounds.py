@@ -17,8 +17,8 @@ from kingdom.clients.git_hosts import GitSettings
 from kingdom.clients.github import GitHub, find_token
 from kingdom.errors import KingdomError
 from kingdom.general import allowance
-from kingdom.general.actions import Job, Lineage, Means, Outcome, number_of, perform
-from kingdom.general.repositories import Checkout, Repositories
+from kingdom.general.actions.performing import Job, Lineage, Means, Outcome, number_of, perform
+from kingdom.general.checkouts.repositories import Checkout, Repositories
 from kingdom.general.spec import Spec
 from kingdom.models.result import ResultBase
 from kingdom.models.task import Task

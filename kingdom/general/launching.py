@@ -15,10 +15,11 @@ from kingdom.engines.choice import Engines
 from kingdom.engines.port import Engine, Order
 from kingdom.engines.tree import MARK
 from kingdom.errors import KingdomError, NeverWorks
-from kingdom.general import allowance, guides, workspace
+from kingdom.general import allowance, workspace
+from kingdom.general.brief import guides
+from kingdom.general.brief.guides import Told
+from kingdom.general.checkouts.repositories import Checkout
 from kingdom.general.grounds import spelled
-from kingdom.general.guides import Told
-from kingdom.general.repositories import Checkout
 from kingdom.general.spec import SoldierFiles, Spec
 from kingdom.models.task import Task
 from kingdom.runtime.config import Config, General

@@ -19,8 +19,9 @@ from kingdom.engines.said import write_said
 from kingdom.engines.standing import LIMIT, LOGIN, OUTAGE, Standings
 from kingdom.errors import ConfigurationError, KingdomError, TryLater
 from kingdom.failures import FAILURES
-from kingdom.general import memory, verdicts
+from kingdom.general import verdicts
 from kingdom.general.attempt import Attempt
+from kingdom.general.brief import memory
 from kingdom.general.control import Control
 from kingdom.general.spec import Ended, SoldierFiles, Spec
 from kingdom.general.verdicts import Judgement, Raw

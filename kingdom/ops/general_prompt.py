@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from kingdom.errors import InvalidFile
-from kingdom.general.guides import Told, assemble
+from kingdom.general.brief.guides import Told, assemble
 from kingdom.king.routing import task_for
 from kingdom.models.event import Event
 from kingdom.models.task import Task

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from kingdom.errors import ConfigurationError, InvalidFile, KingdomError, NotFound, UsageError
-from kingdom.general import lessons, memory
-from kingdom.general.lessons import Line
-from kingdom.general.memory import Scope
+from kingdom.general.brief import lessons, memory
+from kingdom.general.brief.lessons import Line
+from kingdom.general.brief.memory import Scope
 from kingdom.ops.trees import remove_tree
 from kingdom.store import disk
 from kingdom.store.paths import BaseDir

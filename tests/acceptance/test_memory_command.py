@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kingdom.general import memory
+from kingdom.general.brief import memory
 from kingdom.models.fields import Trust
 from kingdom.ops.init import init
 from kingdom.store.paths import BaseDir
@@ -50,7 +50,7 @@ def editor(scratch: Path, code: str) -> dict[str, str]:
         "                 today=__import__('datetime').date(2026, 11, day))\n"
         "def kingdom():\n"
         f"    sys.path.insert(0, {str(ROOT)!r})\n"
-        "    from kingdom.general import memory\n"
+        "    from kingdom.general.brief import memory\n"
         "    from kingdom.store.paths import BaseDir\n"
         f"    return memory, BaseDir({str(scratch)!r})\n" + code
     )

@@ -24,7 +24,7 @@ from kingdom.clients.github import (
     repository_named,
 )
 from kingdom.errors import ConfigurationError, NeverWorks, TryLater
-from kingdom.general.actions import (
+from kingdom.general.actions.performing import (
     MOST_ACTIONS,
     Job,
     Lineage,
@@ -903,7 +903,7 @@ def test_the_heavy_library_is_imported_with_the_first_request() -> None:
     import subprocess
     import sys
 
-    script = "import sys, kingdom.general.actions; print('github' in sys.modules)"
+    script = "import sys, kingdom.general.actions.performing; print('github' in sys.modules)"
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     said = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, env=environment, check=True

@@ -17,7 +17,7 @@ from kingdom.engines.rehearsal_soldier import summary_of_diff
 from kingdom.failures import FAILURES
 from kingdom.general import verdicts, workspace
 from kingdom.general.allowance import environment_for, tools_for
-from kingdom.general.prompts import render
+from kingdom.general.brief.prompts import render
 from kingdom.general.spec import Ended, Spec
 from kingdom.general.verdicts import Raw
 from kingdom.models.manifest import Permissions, Retry

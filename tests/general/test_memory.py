@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from kingdom.general import guides, lessons, memory
-from kingdom.general.memory import LARGEST, MemoryBusy, MemoryUnreadable
+from kingdom.general.brief import guides, lessons, memory
+from kingdom.general.brief.memory import LARGEST, MemoryBusy, MemoryUnreadable
 from kingdom.models.fields import Trust
 from kingdom.store.locks import Lock
 from kingdom.store.paths import BaseDir

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from kingdom.general import guides, memory
-from kingdom.general.prompts import LARGEST, LONGEST_FAILURE, PromptTooLarge, render, size_of
+from kingdom.general.brief import guides, memory
+from kingdom.general.brief.prompts import LARGEST, LONGEST_FAILURE, PromptTooLarge, render, size_of
 from kingdom.king.routing import task_for
 from kingdom.models.action import ACTION
 from kingdom.models.event import Event

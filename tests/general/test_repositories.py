@@ -18,7 +18,7 @@ from kingdom.clients.git import (
     RefMissing,
     RepositoryMissing,
 )
-from kingdom.general.repositories import Checkout, LfsMissing
+from kingdom.general.checkouts.repositories import Checkout, LfsMissing
 from kingdom.runtime.processes import until
 from tests.support.git_remotes import BareRemote, Realm, git, git_server, kept_files
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kingdom.general.repositories import Checkout, Repositories
+from kingdom.general.checkouts.repositories import Checkout, Repositories
 from kingdom.runtime.processes import until
 from tests.support.git_remotes import BareRemote, Realm, git, kept_files
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kingdom.clients.git import PushRejected, RefMissing
-from kingdom.general.repositories import Checkout
+from kingdom.general.checkouts.repositories import Checkout
 from tests.support.git_remotes import Realm, git
 
 

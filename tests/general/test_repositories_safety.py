@@ -24,7 +24,7 @@ from kingdom.clients.git import (
 )
 from kingdom.clients.git_hosts import GitSettings, Hosts, RepositoryRefused, is_name, read_url
 from kingdom.errors import ConfigurationError, KingdomError, NeverWorks, TryLater
-from kingdom.general.clones import slug
+from kingdom.general.checkouts.clones import slug
 from tests.support.git_remotes import Realm, git, git_server
 
 TOKEN = "planted-3f9c1e7a5b2d4860"

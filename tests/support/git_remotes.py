@@ -24,7 +24,7 @@ from typing import Any
 
 from kingdom.clients.git import Git
 from kingdom.clients.git_hosts import GitSettings
-from kingdom.general.repositories import Repositories
+from kingdom.general.checkouts.repositories import Repositories
 from kingdom.store.paths import BaseDir
 
 ENVIRONMENT = {

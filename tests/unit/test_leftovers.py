@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from kingdom.general import memory, workspace
+from kingdom.general import workspace
+from kingdom.general.brief import memory
 from kingdom.pids import started
 from kingdom.runtime.processes import Seat
 from kingdom.store import disk

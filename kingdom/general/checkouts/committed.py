@@ -8,7 +8,7 @@ from functools import cached_property
 
 from kingdom.clients.git import Place
 from kingdom.clients.git_hosts import Remote
-from kingdom.general.clones import Clone, Clones
+from kingdom.general.checkouts.clones import Clone, Clones
 
 _LFS = re.compile(rb"^[^#\n]*\bfilter=lfs\b", re.MULTILINE)
 

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from kingdom.clients.github import GitHub, GitHubRefused, LineComment, Posted
 from kingdom.errors import NeverWorks
-from kingdom.general import action_text
+from kingdom.general.actions import wording
 from kingdom.models.action import Comment, PullRequest, Review
 from kingdom.models.fields import Trust
 
@@ -41,7 +41,7 @@ class Sheet:
     about_to_post: Callable[[], None]  # from here on it may have been posted
 
     def signed(self, text: str) -> str:
-        return action_text.signed(self.mask(text), action_text.marker(self.name, self.digest))
+        return wording.signed(self.mask(text), wording.marker(self.name, self.digest))
 
     @property
     def subject(self) -> int:
@@ -66,7 +66,7 @@ class Posting(ABC):
     def post(self, hub: GitHub) -> Posted: ...
 
     def digest_of(self, posted: Posted) -> str:
-        return action_text.digest_in(posted.body, self.sheet.name)
+        return wording.digest_in(posted.body, self.sheet.name)
 
     def ours_among(self, found: Iterable[Posted], hub: GitHub) -> Posted | None:
         ours = (one for one in found if self.digest_of(one) and hub.is_mine(one))
@@ -77,7 +77,7 @@ class Commenting(Posting):
     def __init__(self, sheet: Sheet, comment: Comment) -> None:
         super().__init__(sheet)
         self._number = sheet.subject
-        self._text = action_text.cleaned(comment.body)
+        self._text = wording.cleaned(comment.body)
         if not self._text:
             raise ActionRefused("The comment says nothing.")
 
@@ -96,7 +96,7 @@ class Opening(Posting):
     def __init__(self, sheet: Sheet, pull: PullRequest) -> None:
         super().__init__(sheet)
         self._pull = pull
-        self._title = action_text.one_line(sheet.mask(pull.title))
+        self._title = wording.one_line(sheet.mask(pull.title))
         if not self._title:
             raise ActionRefused("The pull request has no title.")
 
@@ -106,14 +106,14 @@ class Opening(Posting):
 
     def post(self, hub: GitHub) -> Posted:
         pull, sheet = self._pull, self.sheet
-        body = sheet.signed(action_text.cleaned(pull.body))
+        body = sheet.signed(wording.cleaned(pull.body))
         base = pull.base or sheet.default_branch
         sheet.about_to_post()
         try:
             return hub.open_pull(
                 sheet.repo,
                 head=sheet.branch,
-                base=action_text.one_line(base),
+                base=wording.one_line(base),
                 title=self._title,
                 body=body,
                 draft=pull.draft,
@@ -138,7 +138,7 @@ class _Draft:
     def moved(self, which: Callable[[LineComment], bool]) -> _Draft:
         """With these remarks in its text instead of at their lines."""
         gone = [one for one in self.lines if which(one)]
-        text = action_text.with_remarks(self.text, ((c.path, c.line, c.body) for c in gone))
+        text = wording.with_remarks(self.text, ((c.path, c.line, c.body) for c in gone))
         return replace(self, text=text, lines=tuple(c for c in self.lines if c not in gone))
 
 
@@ -168,7 +168,7 @@ class Reviewing(Posting):
     def _try(self, draft: _Draft, hub: GitHub) -> Posted:
         body = self.sheet.signed(draft.text)
         lines = [
-            replace(one, body=action_text.bounded(self.sheet.mask(one.body))) for one in draft.lines
+            replace(one, body=wording.bounded(self.sheet.mask(one.body))) for one in draft.lines
         ]
         self.sheet.about_to_post()
         return hub.add_review(
@@ -189,15 +189,15 @@ class Reviewing(Posting):
         return self._with_remarks_moved(draft, hub) if draft.lines else None
 
     def _drafted(self, review: Review) -> _Draft:
-        text = action_text.cleaned(review.body)
+        text = wording.cleaned(review.body)
         remarks = [
-            (action_text.one_line(one.path, 4096), one.line, one.side, words)
+            (wording.one_line(one.path, 4096), one.line, one.side, words)
             for one in review.comments
-            if (words := action_text.cleaned(one.body))
+            if (words := wording.cleaned(one.body))
         ]
         lines = [LineComment(p, line, s, words) for p, line, s, words in remarks if line]
         about_files = ((path, None, words) for path, line, _, words in remarks if not line)
-        text = action_text.with_remarks(text, about_files)
+        text = wording.with_remarks(text, about_files)
         draft = _Draft(review.event, text, tuple(lines), self.sheet.commit)
         if draft.event == "APPROVE" and self.sheet.trust != "member":
             whose = f"the work came from less trusted people ({self.sheet.trust})"
@@ -215,7 +215,7 @@ class Reviewing(Posting):
         """First those whose lines the pull request does not show; then, if that was not it, all."""
         patches = {} if self._compared else hub.patches(self.sheet.repo, self._number)
         self._compared = True
-        moved = draft.moved(lambda one: not action_text.can_stand(one, patches))
+        moved = draft.moved(lambda one: not wording.can_stand(one, patches))
         if moved.lines == draft.lines:
             moved = draft.moved(lambda one: True)
         self._say("Remarks on lines outside the changes are in the review's text.")

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from kingdom.general import lessons, memory, prompts
-from kingdom.general.lessons import Line
-from kingdom.general.memory import Notes
+from kingdom.general.brief import lessons, memory, prompts
+from kingdom.general.brief.lessons import Line
+from kingdom.general.brief.memory import Notes
 from kingdom.models.task import Task
 from kingdom.runtime.config import General
 from kingdom.store.paths import BaseDir

@@ -2,7 +2,7 @@
 
     workspace/{general}/{task}/repo/            the task's worktree, on a branch of its own
     workspace/{general}/{task}/repo.broken-1/   one that could not be used; never deleted here
-    workspace/{general}/.clones/                see `kingdom.general.clones`
+    workspace/{general}/.clones/                see `kingdom.general.checkouts.clones`
 
 Every method blocks, may be cut off by `kill -9` anywhere, and then simply runs again. Tasks may be
 prepared at the same time in several threads; one and the same task may not, and its soldier must
@@ -34,8 +34,8 @@ from kingdom.clients.git import (
 from kingdom.clients.git_hosts import GitSettings, Hosts, Remote
 from kingdom.clock import Clock, SystemClock
 from kingdom.errors import ConfigurationError, KingdomError, NeverWorks
-from kingdom.general import trees
-from kingdom.general.clones import (
+from kingdom.general.checkouts import trees
+from kingdom.general.checkouts.clones import (
     BRANCHES,
     PRIVATE,
     PULLS,
@@ -47,9 +47,15 @@ from kingdom.general.clones import (
     slug,
     slug_of,
 )
-from kingdom.general.committed import Tree
-from kingdom.general.holdings import PrivateRef, Survey, facts_of, moved_aside, private_refs
-from kingdom.general.keeping import Keeper, Kept, ref_word
+from kingdom.general.checkouts.committed import Tree
+from kingdom.general.checkouts.holdings import (
+    PrivateRef,
+    Survey,
+    facts_of,
+    moved_aside,
+    private_refs,
+)
+from kingdom.general.checkouts.keeping import Keeper, Kept, ref_word
 from kingdom.models.ids import check_id
 from kingdom.store import disk
 from kingdom.store.paths import BaseDir

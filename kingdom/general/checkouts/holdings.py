@@ -9,8 +9,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from kingdom.errors import KingdomError
-from kingdom.general import trees
-from kingdom.general.clones import PRIVATE, Clone
+from kingdom.general.checkouts import trees
+from kingdom.general.checkouts.clones import PRIVATE, Clone
 from kingdom.store import disk
 
 

@@ -24,8 +24,8 @@ from pydantic import ValidationError
 from kingdom.clients.github import GitHub, GitHubLater, GitHubRefused, Posted, Repository
 from kingdom.clock import Clock
 from kingdom.errors import NeverWorks, TryLater
-from kingdom.general.action_journal import Entry, Journal, JournalFailed, moment
-from kingdom.general.action_kinds import (
+from kingdom.general.actions.journal import Entry, Journal, JournalFailed, moment
+from kingdom.general.actions.kinds import (
     ActionRefused,
     Commenting,
     Opening,

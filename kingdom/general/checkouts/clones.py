@@ -37,7 +37,7 @@ from kingdom.clients.git import (
 from kingdom.clients.git_hosts import GitSettings, Hosts, Remote
 from kingdom.clock import SystemClock
 from kingdom.errors import KingdomError
-from kingdom.general import trees
+from kingdom.general.checkouts import trees
 from kingdom.runtime.processes import until
 from kingdom.store import disk
 from kingdom.store.locks import Lock

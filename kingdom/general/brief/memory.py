@@ -21,9 +21,9 @@ from dataclasses import dataclass
 from datetime import date
 
 from kingdom.errors import NeverWorks, TryLater
-from kingdom.general import lessons
-from kingdom.general.lessons import LARGEST as LARGEST
-from kingdom.general.lessons import Line
+from kingdom.general.brief import lessons
+from kingdom.general.brief.lessons import LARGEST as LARGEST
+from kingdom.general.brief.lessons import Line
 from kingdom.models.fields import Trust
 from kingdom.store import disk, leftovers
 from kingdom.store.locks import Lock

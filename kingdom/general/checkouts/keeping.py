@@ -23,7 +23,7 @@ from itertools import count
 
 from kingdom.clients.git import CloneBroken, GitFailed, Place
 from kingdom.errors import KingdomError
-from kingdom.general.clones import BRANCHES, PRIVATE, Clone, Worktree, is_sha
+from kingdom.general.checkouts.clones import BRANCHES, PRIVATE, Clone, Worktree, is_sha
 from kingdom.store import disk
 
 _UNDER_WAY = (

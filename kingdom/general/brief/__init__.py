@@ -1,0 +1,1 @@
+"""What a soldier is told: prompt, guide and memory."""
