@@ -24,6 +24,7 @@ from tests.bench.report import (
     rates_table,
     tolls_table,
 )
+from tests.bench.soldiering import soldiering
 from tests.bench.startup import ROOT, starting
 from tests.bench.throughput import cycling, publishing
 from tests.bench.wakeup import waking
@@ -39,10 +40,13 @@ class Extent:
     kills: int
     dispatches: int
     idle_seconds: float
+    crowds: int
 
 
-WHOLE = Extent(rounds=11, starts=21, pending=100_000, kills=50, dispatches=3, idle_seconds=60)
-QUICK = Extent(rounds=3, starts=5, pending=5_000, kills=5, dispatches=1, idle_seconds=10)
+WHOLE = Extent(
+    rounds=11, starts=21, pending=100_000, kills=50, dispatches=3, idle_seconds=60, crowds=5
+)
+QUICK = Extent(rounds=3, starts=5, pending=5_000, kills=5, dispatches=1, idle_seconds=10, crowds=1)
 
 Measured = tuple[list[Figure], list[Rate]]
 
@@ -88,6 +92,7 @@ def _measure(directory: str, extent: Extent) -> Measured:
         "backlog": lambda place: claiming(place, 2 * extent.rounds, extent.pending),
         "reaction": lambda place: reacting(place, extent.rounds),
         "dispatch": lambda place: dispatching(place, extent.dispatches),
+        "soldiers": lambda place: soldiering(place, extent.rounds, extent.crowds),
         "idle": lambda place: idling(place, extent.idle_seconds),
     }
     for name, measurement in measurements.items():
