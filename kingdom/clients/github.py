@@ -34,6 +34,7 @@ MASK = "***"
 TIMEOUT = 15
 PER_PAGE = 100
 MOST_PAGES = 300
+NOT_MODIFIED = 304
 _GH_TIMEOUT = 10.0
 _LONGEST_SENTENCE = 400
 _LONGEST_URL = 500
@@ -167,6 +168,15 @@ def repository_named(text: str, api_url: str = API_URL) -> str:
     return f"{owner}/{name}" if is_one else ""
 
 
+@dataclass(frozen=True)
+class Reply:
+    """What GitHub answered; no data if nothing changed since the state that was named."""
+
+    is_news: bool
+    headers: Mapping[str, str]  # names in lower case
+    data: Any = None
+
+
 class GitHub:
     """One account's view of GitHub. Every method waits for GitHub, each request at most a while.
 
@@ -256,6 +266,29 @@ class GitHub:
         files = self._pages(f"/repos/{repo}/pulls/{number}/files", {})
         return {_text(one, "filename"): _text(one, "patch") for one in files}
 
+    def look(
+        self,
+        path: str,
+        asked: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Reply:
+        """Whatever stands there; `headers` may make it conditional. A path, or an address here."""
+        status, said, body = self._answer(
+            "GET", self._path_of(path), dict(asked or {}), headers=headers
+        )
+        return Reply(False, said) if status == NOT_MODIFIED else Reply(True, said, _decoded(body))
+
+    def mark_read(self, thread: str) -> None:
+        self._answer("PATCH", f"/notifications/threads/{thread}", {})
+
+    def _path_of(self, address: str) -> str:
+        """Where the token may go: nowhere but here."""
+        if address.startswith("/"):
+            return address
+        if not address.startswith(f"{self._api_url}/"):
+            raise GitHubRefused("GitHub names an address that is not its own.")
+        return address.removeprefix(self._api_url)
+
     # What changes something
 
     def add_review(
@@ -313,15 +346,26 @@ class GitHub:
         asked: dict[str, str],
         given: dict[str, Any] | None = None,
     ) -> tuple[Any, str]:
+        _, headers, body = self._answer(verb, path, asked, given)
+        return _decoded(body), headers.get("link", "")
+
+    def _answer(
+        self,
+        verb: str,
+        path: str,
+        asked: dict[str, str],
+        given: dict[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> tuple[int, Mapping[str, str], str]:
         with self._lock:
             self._respect_limits()
-            status, headers, body = self._exchange(verb, path, asked, given)
-            fault = self._fault(status, headers, body)
+            status, said, body = self._exchange(verb, path, asked, given, headers or {})
+            fault = None if status == NOT_MODIFIED else self._fault(status, said, body)
             if isinstance(fault, GitHubLimited):
                 self._left_alone_until = fault.not_before
         if fault is not None:
             raise fault
-        return _decoded(body), headers.get("link", "")
+        return status, said, body
 
     def _respect_limits(self) -> None:
         until = self._left_alone_until
@@ -330,7 +374,12 @@ class GitHub:
         self._left_alone_until = None
 
     def _exchange(
-        self, verb: str, path: str, asked: dict[str, str], given: dict[str, Any] | None
+        self,
+        verb: str,
+        path: str,
+        asked: dict[str, str],
+        given: dict[str, Any] | None,
+        headers: Mapping[str, str],
     ) -> tuple[int, Mapping[str, str], str]:
         """One request, one answer. The failures of the libraries below hold the request with the
         token in it, so ours are raised when theirs are forgotten."""
@@ -338,7 +387,11 @@ class GitHub:
 
         try:
             return self._connected().requestJson(
-                verb, quote(path), parameters=asked, input=given, headers={"Accept": _ACCEPT}
+                verb,
+                quote(path),
+                parameters=asked,
+                input=given,
+                headers={"Accept": _ACCEPT, **headers},
             )
         except RequestException as error:
             fault: TryLater | NeverWorks = GitHubLater(

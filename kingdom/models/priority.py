@@ -6,12 +6,19 @@ merely told comes last. No pydantic here: listing needs none.
 
 from __future__ import annotations
 
-HIGH, NORMAL, LOW = "high", "normal", "low"
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kingdom.models.fields import Priority
+
+HIGH: Priority = "high"
+NORMAL: Priority = "normal"
+LOW: Priority = "low"
 PRIORITIES = (HIGH, NORMAL, LOW)
 # The smaller goes first. Messages say `urgency` where events and tasks say `priority`.
 RANKS = {"urgent": 0, HIGH: 1, NORMAL: 2, LOW: 3}
 
-EVENT_TYPES = {
+EVENT_TYPES: dict[str, Priority] = {
     "slack.human_response": HIGH,
     "kingdom.command": HIGH,
     "workflow.command": HIGH,
@@ -33,7 +40,7 @@ EVENT_TYPES = {
 OTHER_NOTIFICATIONS = "github.notification."
 
 
-def priority_of(event_type: str) -> str:
+def priority_of(event_type: str) -> Priority:
     """The priority an event of this type has unless it says otherwise."""
     if event_type.startswith(OTHER_NOTIFICATIONS):
         return LOW

@@ -29,6 +29,10 @@ class GithubWatcher(Section):
     api_url: str = "https://api.github.com"
     token_env: Variable = Field(default="GH_TOKEN", description="Variable that holds the token.")
     scope: GithubScope = Field(default_factory=GithubScope)
+    mark_read: bool = Field(
+        default=False,
+        description="Mark notifications as read once they are events; it clears your own inbox.",
+    )
 
 
 class JiraScope(Section):

@@ -1,0 +1,36 @@
+"""How far an author is trusted: member > outside > fork > bot. Of several, the least counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from kingdom.models.fields import Trust
+
+_ORDER: tuple[Trust, ...] = ("member", "outside", "fork", "bot")
+_MEMBERS = ("OWNER", "MEMBER", "COLLABORATOR")
+
+
+def lowest(trusts: Iterable[Trust]) -> Trust:
+    return max(trusts, key=_ORDER.index)
+
+
+def of_author(subject: Mapping[str, Any]) -> Trust:
+    """Of whoever wrote an issue, a pull request or a comment on GitHub."""
+    user = subject.get("user")
+    user = user if isinstance(user, dict) else {}
+    if user.get("type") == "Bot" or str(user.get("login", "")).endswith("[bot]"):
+        return "bot"
+    return "member" if subject.get("author_association") in _MEMBERS else "outside"
+
+
+def of_pull(pull: Mapping[str, Any]) -> Trust:
+    """Of where its commits come from: another repository than they are meant for is a fork, also
+    one that is gone."""
+    source, target = (_repository(pull.get(side)) for side in ("head", "base"))
+    return "member" if source and source == target else "fork"
+
+
+def _repository(side: Any) -> str:
+    repo = side.get("repo") if isinstance(side, dict) else None
+    return str(repo.get("full_name", "")) if isinstance(repo, dict) else ""

@@ -1,0 +1,1 @@
+"""One module for each place that is watched; see `kingdom.sentinel.watcher` for what it offers."""

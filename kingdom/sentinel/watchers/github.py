@@ -1,0 +1,358 @@
+"""GitHub: the notifications of the token's owner, each update of a thread one event.
+
+The first round takes what is unread. Later ones ask for everything since the newest update that was
+dealt with, read or not, less an overlap: a person may have read it in the browser before us. The
+listing is asked for with what GitHub gave to recognise it by, so that one without news costs
+neither time nor quota.
+
+`state/sentinel/github-state.json` has that, and which update of each thread was the first: it alone
+has the thread's plain id. It is written before an event is published, and moves on after all were.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+from fnmatch import fnmatchcase
+from typing import Any
+
+from kingdom.clients.github import GitHub, GitHubRefused, Reply, find_token, web_host
+from kingdom.clock import isoformat
+from kingdom.errors import KingdomError
+from kingdom.models.event import Event
+from kingdom.models.fields import Trust, read_timestamp
+from kingdom.models.priority import priority_of
+from kingdom.runtime.role import Setting
+from kingdom.sentinel.post import WatcherOff
+from kingdom.sentinel.seen import Seen
+from kingdom.sentinel.trust import lowest, of_author, of_pull
+from kingdom.sentinel.watcher import Finish, Sighting
+from kingdom.settings.sentinel import GithubWatcher
+from kingdom.store.state import read_json, write_json
+
+SOURCE = "github"
+PER_PAGE = 50  # the most that GitHub gives of notifications
+MOST_PAGES = 1000
+OVERLAP = timedelta(minutes=10)
+_PACE = (0.05, 1.0)
+_FORGET_AFTER = timedelta(days=40)  # longer than the seen index remembers
+_RESERVE = 0.1  # of the hourly quota, which is not spent on details
+
+_REASONS = {
+    "review_requested": "review_requested",
+    "assign": "assigned",
+    "mention": "mentioned",
+    "team_mention": "mentioned",
+    "comment": "comment",
+    "state_change": "state_change",
+}
+_KINDS = {"PullRequest": ("pr", "pull"), "Issue": ("issue", "issues")}
+_BY_AUTHOR = ("review_requested", "assign")  # where the subject says who wants it, and no comment
+_NUMBER = re.compile(r"/(?:pulls|issues)/(\d+)$")
+
+
+def make(settings: GithubWatcher, setting: Setting) -> GitHubWatcher:
+    try:
+        token = find_token(setting.environment, settings.token_env, settings.api_url)
+    except GitHubRefused as error:
+        raise WatcherOff(error.sentence, remedy=error.remedy) from None
+    hub = GitHub(token, settings.api_url, clock=setting.clock, pace=_PACE)
+    return GitHubWatcher(settings, setting, hub)
+
+
+@dataclass
+class _Listing:
+    """What a pass has met so far."""
+
+    asked: dict[str, str]
+    reply: Reply | None = None  # to the first page
+    pages: int = 0
+    newest: datetime | None = None
+
+
+@dataclass
+class _Known:
+    """`github-state.json`."""
+
+    asked: dict[str, str] = field(default_factory=dict)
+    etag: str = ""
+    last_modified: str = ""
+    cursor: datetime | None = None
+    first: dict[str, str] = field(default_factory=dict)  # thread: its first update that was seen
+
+
+class GitHubWatcher:
+    name = "github"
+
+    def __init__(self, settings: GithubWatcher, setting: Setting, hub: GitHub) -> None:
+        self._settings = settings
+        self._setting = setting
+        self._hub = hub
+        self._path = setting.base.path("state", "sentinel", "github-state.json")
+        self._seen = Seen(setting.base, setting.bus, setting.clock)
+        self._known = _read(self._path)
+        self._listing = _Listing({})
+        self._is_short = False  # of quota
+
+    # The listing
+
+    def fetch(self) -> Iterator[Sequence[Any]]:
+        self._listing = listing = _Listing(self._asked())
+        conditions = self._conditions(listing.asked)
+        for page in range(1, MOST_PAGES + 1):
+            asked = listing.asked | {"per_page": str(PER_PAGE), "page": str(page)}
+            reply = self._hub.look("/notifications", asked, conditions if page == 1 else None)
+            self._note_quota(reply.headers)
+            listing.reply = listing.reply or reply
+            if not reply.is_news:
+                return
+            if not isinstance(reply.data, list):
+                raise GitHubRefused("GitHub answered something else where a list was expected.")
+            listing.pages = page
+            yield reply.data
+            if 'rel="next"' not in reply.headers.get("link", ""):
+                return
+
+    def _asked(self) -> dict[str, str]:
+        if self._known.cursor is None:
+            return {"all": "false"}
+        since = self._known.cursor - OVERLAP
+        return {"all": "true", "since": f"{since.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"}
+
+    def _conditions(self, asked: dict[str, str]) -> dict[str, str]:
+        """An ETag is that of one address; what was modified when is the same for all."""
+        known, conditions = self._known, {}
+        if known.etag and known.asked == asked:
+            conditions["If-None-Match"] = known.etag
+        if known.last_modified:
+            conditions["If-Modified-Since"] = known.last_modified
+        return conditions
+
+    def _note_quota(self, headers: Mapping[str, str]) -> None:
+        left, limit = (headers.get(f"x-ratelimit-{name}", "") for name in ("remaining", "limit"))
+        if left.isdecimal() and limit.isdecimal():
+            self._is_short = int(left) < int(limit) * _RESERVE
+
+    # One notification
+
+    def parse(self, raw: Any) -> Sighting:
+        thread, reason = str(raw["id"]), str(raw["reason"])
+        repo, subject = str(raw["repository"]["full_name"]), raw["subject"]
+        updated = read_timestamp(raw["updated_at"])
+        self._listing.newest = max(self._listing.newest or updated, updated)
+        api_url = subject.get("url") or ""
+        match = _NUMBER.search(api_url)
+        number = int(match[1]) if match else None
+        about = f"{repo}#{number} {reason}" if number else f"{repo} {subject['type']} {reason}"
+        sighting = Sighting(about, raw=raw)
+        if why := self._is_out_of_scope(repo, reason):
+            return sighting.left_alone(why)
+        type_ = _type_of(str(subject["type"]), reason)
+        payload = {
+            "reason": reason,
+            "title": subject["title"],
+            "number": number,
+            "url": self._web_url(repo, str(subject["type"]), number),
+            "api_url": api_url or None,
+            "updated_at": isoformat(updated),
+            "subject_type": subject["type"],
+            "thread_id": thread,
+        }
+        event = Event(
+            id=self._id_of(thread, updated),
+            type=type_,
+            source=SOURCE,
+            repo=repo,
+            payload=payload,
+            priority=priority_of(type_),
+            created_at=self._setting.clock.now(),
+            trust="outside",
+        )
+        return replace(sighting, event=event)
+
+    def _is_out_of_scope(self, repo: str, reason: str) -> str:
+        scope = self._settings.scope
+        names = [one.lower() for one in scope.repos]
+        if names and not any(fnmatchcase(repo.lower(), one) for one in names):
+            return f"{repo} is not among scope.repos."
+        if scope.filter_reasons and reason not in scope.filter_reasons:
+            return f"The reason {reason} is not among scope.filter_reasons."
+        return ""
+
+    def _web_url(self, repo: str, kind: str, number: int | None) -> str:
+        address = f"https://{web_host(self._settings.api_url)}/{repo}"
+        return f"{address}/{_KINDS[kind][1]}/{number}" if number and kind in _KINDS else address
+
+    def _id_of(self, thread: str, updated: datetime) -> str:
+        plain, moment = f"evt-{SOURCE}-{thread}", isoformat(updated)
+        later = f"{plain}-{updated.astimezone(UTC):%Y%m%d%H%M%S}"
+        first = self._known.first.get(thread)
+        if first is None:
+            first = self._first_of(plain, moment)
+        return plain if first == moment else later
+
+    def _first_of(self, plain: str, moment: str) -> str:
+        """Which update bears the plain id, should the notes on it be lost: its event tells, as
+        long as there is one; else it was another."""
+        found = self._setting.bus.look("events", plain)
+        if found is not None and isinstance(found[1], Event):
+            return str(found[1].payload.get("updated_at"))
+        return "" if self._seen.has(plain) else moment
+
+    # Its details
+
+    def complete(self, sighting: Sighting) -> Sighting:
+        event, raw = sighting.event, sighting.raw
+        assert event is not None
+        if self._is_short or event.payload["api_url"] is None:
+            return sighting
+        subject = self._ask(event.payload["api_url"])
+        if subject is None:
+            return sighting
+        trusts = [of_author(subject)]
+        details: dict[str, Any] = {"author": _login(subject), "state": subject.get("state")}
+        if event.payload["subject_type"] == "PullRequest":
+            trusts.append(of_pull(subject))
+            details |= _head_and_base(subject)
+        comment_url = raw["subject"].get("latest_comment_url")
+        if event.payload["reason"] not in _BY_AUTHOR and comment_url not in (
+            None,
+            event.payload["api_url"],
+        ):
+            comment = self._ask(str(comment_url))
+            trusts.append(of_author(comment) if comment is not None else "outside")
+            details |= {"comment_url": (comment or {}).get("html_url"), "by": _login(comment or {})}
+        if isinstance(subject.get("html_url"), str):
+            details["url"] = subject["html_url"]
+        known = {name: value for name, value in details.items() if value is not None}
+        trust: Trust = lowest(trusts)
+        completed = event.model_copy(update={"payload": event.payload | known, "trust": trust})
+        return replace(sighting, event=completed)
+
+    def _ask(self, address: str) -> dict[str, Any] | None:
+        """None for what is gone, or is not for us."""
+        try:
+            reply = self._hub.look(address)
+        except GitHubRefused as error:
+            if error.status == 401:
+                raise
+            return None
+        self._note_quota(reply.headers)
+        return reply.data if isinstance(reply.data, dict) else None
+
+    # What is known
+
+    def remember(self, fresh: Sequence[Sighting]) -> None:
+        first = {
+            one.raw["id"]: one.event.payload["updated_at"]
+            for one in fresh
+            if one.event is not None and one.event.id == f"evt-{SOURCE}-{one.raw['id']}"
+        }
+        if any(self._known.first.get(thread) != moment for thread, moment in first.items()):
+            self._known.first |= first
+            self._write()
+
+    def acknowledge(self, done: Sequence[Sighting]) -> None:
+        """Marked as read, where that is wanted: it clears the person's own inbox."""
+        if not self._settings.mark_read:
+            return
+        for one in done:
+            if one.event is not None and one.raw.get("unread") is True:
+                try:
+                    self._hub.mark_read(str(one.raw["id"]))
+                except KingdomError as error:
+                    self._setting.log.info("github.not_marked", about=one.about, error=str(error))
+                    return
+
+    def finish(self, *, emitted: int) -> Finish:
+        listing, known = self._listing, self._known
+        assert listing.reply is not None
+        headers = listing.reply.headers
+        at_least = _seconds(headers.get("x-poll-interval", ""))
+        if not listing.reply.is_news:
+            return Finish(at_least=at_least)
+        if listing.pages > 1 and emitted:
+            # While pages were read, one may have gone from an earlier page, and another slipped in.
+            return Finish(again=True)
+        now = _date(headers.get("date", "")) or self._setting.clock.now()
+        newest = min(listing.newest or known.cursor or now, now)
+        known.cursor = max(newest, known.cursor or newest)
+        known.asked, known.etag = listing.asked, headers.get("etag", "")
+        known.last_modified = headers.get("last-modified", "")
+        self._forget_old(now)
+        self._write()
+        return Finish(at_least=at_least)
+
+    def _forget_old(self, now: datetime) -> None:
+        """Those of which the seen index knows nothing any more, either."""
+        oldest = isoformat(now - _FORGET_AFTER)
+        for thread, moment in list(self._known.first.items()):
+            if moment < oldest and not self._seen.has(f"evt-{SOURCE}-{thread}"):
+                del self._known.first[thread]
+
+    def _write(self) -> None:
+        known = self._known
+        write_json(
+            self._path,
+            {
+                "asked": known.asked,
+                "etag": known.etag,
+                "last_modified": known.last_modified,
+                "cursor": known.cursor and isoformat(known.cursor),
+                "first": known.first,
+            },
+        )
+
+    def close(self) -> None:
+        self._hub.close()
+
+
+def _type_of(kind: str, reason: str) -> str:
+    word = _REASONS.get(reason)
+    if kind not in _KINDS or word is None or (kind == "Issue" and word == "review_requested"):
+        return f"github.notification.{reason}"
+    return f"github.{_KINDS[kind][0]}.{word}"
+
+
+def _login(subject: Mapping[str, Any]) -> str | None:
+    user = subject.get("user")
+    login = user.get("login") if isinstance(user, dict) else None
+    return login if isinstance(login, str) else None
+
+
+def _head_and_base(pull: Mapping[str, Any]) -> dict[str, Any]:
+    head, base = pull.get("head") or {}, pull.get("base") or {}
+    return {
+        "head_sha": head.get("sha"),
+        "head_branch": head.get("ref"),
+        "base_branch": base.get("ref"),
+        "draft": pull.get("draft"),
+    }
+
+
+def _seconds(text: str) -> float:
+    return float(text) if text.isdecimal() else 0.0
+
+
+def _date(text: str) -> datetime | None:
+    try:
+        return parsedate_to_datetime(text).astimezone(UTC)
+    except ValueError:
+        return None
+
+
+def _read(path: str) -> _Known:
+    kept = read_json(path, {})
+    try:
+        return _Known(
+            asked=dict(kept["asked"]),
+            etag=str(kept["etag"]),
+            last_modified=str(kept["last_modified"]),
+            cursor=kept["cursor"] and read_timestamp(kept["cursor"]),
+            first={str(thread): str(moment) for thread, moment in kept["first"].items()},
+        )
+    except (LookupError, TypeError, ValueError, AttributeError):
+        return _Known()  # none, or one that is damaged: what is unread is looked at again
