@@ -99,6 +99,7 @@ RESULTS = Stream(name="results", kind="result", root="state/results", states=(),
 
 STREAMS = {stream.name: stream for stream in (EVENTS, TASKS, MESSAGES, RESULTS)}
 INBOX = "queue/inbox"
+WATCHERS = ("github", "jira", "inbox")  # what the sentinel can watch
 
 # In the order they start; they stop in reverse. "general" stands for one process per general.
 ROLES = {

@@ -17,12 +17,12 @@ from kingdom.cli.call import Call
 from kingdom.cli.parser import Parser
 from kingdom.cli.table import COMMANDS
 from kingdom.errors import EXIT_DONE, KingdomError
-from kingdom.topology import DEAD, STREAMS
+from kingdom.topology import DEAD, STREAMS, WATCHERS
 
 Candidate = tuple[str, str]
 
 MOST = 1000
-WITH_VERBS = ("queue", "general", "memory")
+WITH_VERBS = ("queue", "general", "memory", "sentinel")
 GLOBAL = (
     ("--base-dir", "the kingdom to work on"),
     ("--help", "what there is"),
@@ -143,6 +143,8 @@ def _values(call: Call, parser: Parser, action: argparse.Action) -> Iterable[Can
             return _questions(call)
         case offers.GENERALS:
             return _generals(call)
+        case offers.WATCHED:
+            return [(name, "watcher") for name in WATCHERS]
         case offers.ANY_ID:
             return _any_ids(call)
         case kind:

@@ -24,7 +24,7 @@ IDS, STREAMS, TYPES, SCHEMAS, KEYS, FILES, DIRECTORIES = (
 ROLES, TASKS, SOLDIERS, LOGS = "roles", "tasks", "soldiers", "logs"
 FAILURE_CODES = "failure codes"
 QUESTIONS, ANY_ID = "questions", "any id"
-GENERALS = "generals"
+GENERALS, WATCHED = "generals", "watchers"
 
 
 class _Formatter(argparse.HelpFormatter):

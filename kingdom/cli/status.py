@@ -96,6 +96,7 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
         yield "frozen     everything; go on with: kingdom thaw"
     if found["frozen"]["tasks"]:
         yield f"frozen     {', '.join(found['frozen']['tasks'])}; go on with: kingdom thaw TASK"
+    yield from _watchers(found["watchers"])
     yield f"queues     {_queues(found['queues'])}"
     yield from _soldiers(found["soldiers"])
     yield from _questions(found["questions"])
@@ -106,6 +107,17 @@ def _engine(engine: dict[str, Any]) -> str:
         return f"{engine['name']}, available"
     until = f" until {engine['until']}" if engine["until"] else ""
     return f"{engine['name']}, not available{until}: {engine['reason']} {engine['remedy'] or ''}"
+
+
+def _watchers(watchers: dict[str, dict[str, Any]]) -> Iterator[str]:
+    for name, one in watchers.items():
+        if one.get("state") == "ok":
+            looked = one["looked_seconds_ago"]
+            when = "not looked yet" if looked is None else f"looked {age(looked)} ago"
+            yield f"watching   {name}, {when}, {count(one.get('emitted') or 0, 'event')} so far"
+        else:
+            said = " ".join(filter(None, (one.get("sentence"), one.get("remedy"))))
+            yield f"watching   {name} {one.get('state')}: {said}"
 
 
 def _queues(queues: dict[str, dict[str, int]]) -> str:

@@ -35,6 +35,7 @@ COMMANDS = {
     "thaw": Command("thaw", LOOK, "let frozen soldiers go on"),
     "cancel": Command("cancel", LOOK, "end a task and its soldier"),
     "retry": Command("retry", LOOK, "make a new task of one that has ended"),
+    "sentinel": Command("sentinel", LOOK, "try what the watchers see, without any effect"),
     "general": Command("general", LOOK, "list, check, make, install and remove generals"),
     "memory": Command("memory", LOOK, "what soldiers are told of earlier work; edit and forget"),
     "queue": Command("queue", LOOK, "list, show, retry and drop messages"),

@@ -18,11 +18,13 @@ def parser() -> Parser:
     made = Parser(
         "why",
         "Says why an event, task, message or soldier is where it is: what brought it there, what "
-        "it waits for, and what helps. Of a trace id, all that has not come to its end.",
+        "it waits for, and what helps. Of a trace id, all that has not come to its end. Of a pull "
+        "request, an issue or a ticket, what was seen of it, or why nothing was.",
         "kingdom why evt-github-12345678",
+        "kingdom why https://github.com/acme/web/pull/42",
         "kingdom why task-20260207-001 --json | jq -r '.[].reasons[].remedy'",
     )
-    made.takes("id", offers=ANY_ID, metavar="ID", help="its id, or a trace id")
+    made.takes("id", offers=ANY_ID, metavar="ID", help="its id, a trace id, or an address")
     made.takes_json()
     return made
 
@@ -31,8 +33,13 @@ def run(call: Call) -> int:
     options = parser().read(call)
     base = call.base()
     from kingdom.ops.reasons import why
+    from kingdom.ops.subjects import subject_in, why_subject
 
-    found = why(base, options.id, call.environment, SystemClock())
+    subject = subject_in(options.id)
+    if subject is not None:
+        found = why_subject(base, subject, call.environment, SystemClock())
+    else:
+        found = why(base, options.id, call.environment, SystemClock())
     if options.json:
         print_json([_plain(one) for one in found])
     else:

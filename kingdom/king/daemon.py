@@ -1,9 +1,10 @@
 """The king's process.
 
 Reads `queue/events/pending`, `state/results`, `state/resources.json`, `state/control`, every
-`dead/` and the configuration. Writes events, tasks and messages through the bus, and
-`state/control`. Keeps `schedule-sent.json`, `deferred.json` and `buried.json` in `state/king/`; the
-rest of what it knows it learns again from the queues when it starts.
+`dead/`, `state/sentinel/watchers.json` and the configuration. Writes events, tasks and messages
+through the bus, and `state/control`. Keeps `schedule-sent.json`, `deferred.json`, `buried.json`
+and `watchers-told.json` in `state/king/`; the rest of what it knows it learns again from the queues
+when it starts.
 
 A crash leaves at most an event, a result or a command that was taken and not finished. The next
 king takes it again: everything that follows from one of them is one commit.
@@ -18,6 +19,7 @@ from kingdom.king.burials import Burials
 from kingdom.king.desk import Desk
 from kingdom.king.dispatch import Dispatch
 from kingdom.king.gate import Deferrals, Gate
+from kingdom.king.lookouts import Lookouts
 from kingdom.king.outstanding import Outstanding
 from kingdom.king.petitions import Petitions
 from kingdom.king.reports import Events, Reports
@@ -46,12 +48,14 @@ class King:
         self._dispatch = Dispatch(desk, self._gate, outstanding, self._deferrals)
         self._vigil = Vigil(desk, events, outstanding, control)
         self._burials = Burials(desk)
+        self._lookouts = Lookouts(desk)
 
     def start(self) -> None:
         self._vigil.start()
         self._deferrals.start()
         self._timetable.start()
         self._burials.start()
+        self._lookouts.start()
 
     def step(self) -> float:
         interval = self._desk.config.settings.king.polling.interval_seconds
@@ -62,6 +66,7 @@ class King:
         self._petitions.step()
         self._vigil.step(interval)
         self._burials.step(interval)
+        self._lookouts.step(interval)
         self._timetable.step()
         self._dispatch.step()
         self._deferrals.step()

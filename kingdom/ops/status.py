@@ -12,7 +12,7 @@ from typing import Any
 from kingdom.clock import Clock, SystemClock
 from kingdom.errors import KingdomError
 from kingdom.ops.asking import questions as asked
-from kingdom.ops.listing import ENDED, counts, states
+from kingdom.ops.listing import ENDED, counts, seconds, states
 from kingdom.ops.status_config import settings_in_force
 from kingdom.ops.stopping import is_running, running
 from kingdom.runtime.control import EVERYTHING, Control
@@ -40,6 +40,7 @@ def status(
         **_configured(base, environment, now),
         "disk_problem": shortage(base) or None,
         "frozen": frozen(base),
+        "watchers": watchers(base, now),
         "queues": counts(base, _COUNTED, {one for one in states() if one not in ENDED}),
         "soldiers": soldiers(base),
         "questions": questions(base),
@@ -122,6 +123,19 @@ def frozen(base: BaseDir) -> dict[str, Any]:
     """Whether everything is, and which tasks are."""
     names = Control(base).named("freeze")
     return {"all": EVERYTHING in names, "tasks": [one for one in names if one != EVERYTHING]}
+
+
+def watchers(base: BaseDir, now: float) -> dict[str, Any]:
+    """How each of the sentinel's fares, as it last wrote it; nothing while it is down."""
+    if not Seat(base, "sentinel").is_taken():
+        return {}
+    found = read_json(base.path("state", "sentinel", "watchers.json"), {})
+    found = found if isinstance(found, dict) else {}
+    return {
+        name: one | {"looked_seconds_ago": _ago(seconds(str(one.get("last_look"))), now)}
+        for name, one in found.items()
+        if isinstance(one, dict)
+    }
 
 
 def soldiers(base: BaseDir) -> list[dict[str, Any]]:

@@ -18,12 +18,12 @@ from pydantic import ValidationError
 from kingdom.errors import KingdomError, TryLater
 from kingdom.models.event import Event
 from kingdom.runtime.role import Setting
+from kingdom.sentinel.record import Record
 from kingdom.sentinel.seen import Seen
 from kingdom.sentinel.watcher import Finish, Sighting, Watcher
 
 _MOST_PASSES = 5
 _PATIENCE = 3  # rounds that an event waits for its details
-KNOWN = "It was seen already."
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,8 @@ class Rounds:
         self._watcher = watcher
         self._setting = setting
         self._seen = Seen(setting.base, setting.bus, setting.clock)
+        self._seen.make()
+        self._record = Record(setting.base, watcher.name)
         self._waited: Counter[str] = Counter()
 
     def look(self) -> Looked:
@@ -83,6 +85,7 @@ class Rounds:
             if one.event is None:
                 tell = log.warning if one.is_odd else log.debug
                 tell("sighting.left_alone", about=one.about, reason=one.reason)
+        self._record.add(found, self._setting.clock.now())
 
     def _new(self, found: Sequence[Sighting]) -> Iterator[Sighting]:
         for one in found:
@@ -128,7 +131,7 @@ def parsed(watcher: Watcher, raw: Any) -> Sighting:
     """What cannot be understood is left alone, and does not keep the others waiting."""
     try:
         return watcher.parse(raw)
-    except (ValidationError, LookupError, TypeError, ValueError, KingdomError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, KingdomError) as error:
         return Sighting("something", reason=_cannot_be(error), is_odd=True)
 
 

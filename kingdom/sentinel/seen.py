@@ -25,6 +25,8 @@ class Seen:
         self._bus = bus
         self._clock = clock
         self._is_settled = True
+
+    def make(self) -> None:
         disk.make_directory(self.directory)
 
     def has(self, event_id: str) -> bool:

@@ -51,7 +51,8 @@ class Finish:
 class Watcher(Protocol):
     name: str
 
-    def fetch(self) -> Iterator[Sequence[Any]]: ...
+    def fetch(self, *, afresh: bool = False) -> Iterator[Sequence[Any]]:
+        """`afresh`: also what would be passed over because nothing about it changed."""
 
     def parse(self, raw: Any) -> Sighting: ...
 

@@ -21,6 +21,8 @@ SENTENCES: dict[str, str] = {
     "king_defaulted": "Nobody answered until {moment}, so the default was taken: {answer}\n"
     "{general} goes on with {task}.",
     "king_refused_answer": "The answer was not taken: {reason}",
+    "king_watcher_trouble": "The {watcher} watcher sees nothing just now. {said}",
+    "king_watcher_ok": "The {watcher} watcher sees again.",
     "king_notice": "{task} ({general}, {status}): {text}",
     "king_status_success": "success",
     "king_status_failed": "failed",

@@ -21,6 +21,8 @@ SENTENCES: dict[str, str] = {
     "king_defaulted": "{moment}까지 아무도 답하지 않아 기본값으로 정했습니다: {answer}\n"
     "{general}, {task}(으)로 이어갑니다.",
     "king_refused_answer": "답을 받지 않았습니다: {reason}",
+    "king_watcher_trouble": "{watcher} 감시자가 지금 아무것도 보지 못합니다. {said}",
+    "king_watcher_ok": "{watcher} 감시자가 다시 보고 있습니다.",
     "king_notice": "{task} ({general}, {status}): {text}",
     "king_status_success": "성공",
     "king_status_failed": "실패",

@@ -105,31 +105,33 @@ class FakeGitHub:
 
     # What it does
 
-    def answer(self, verb: str, path: str, query: Entry, given: Entry) -> _Answer:
+    def answer(
+        self, verb: str, path: str, query: Entry, given: Entry, headers: Mapping[str, str]
+    ) -> Answer:
         with self.lock:
             for old, new in self.moved.items():
                 if path.startswith(f"/repos/{old}"):
                     there = f"{self.url}/repos/{new}{path.removeprefix(f'/repos/{old}')}"
                     status = 301 if verb == "GET" else 307
-                    return _Answer(status, {"message": "Moved"}, {"Location": there})
+                    return Answer(status, {"message": "Moved"}, {"Location": there})
             for (wanted, pattern), act in _ROUTES.items():
                 match = re.fullmatch(pattern, path)
                 if wanted == verb and match:
                     return act(self, query, given, **match.groupdict())
-        return _Answer(404, {"message": "Not Found"})
+        return Answer(404, {"message": "Not Found"})
 
-    def user(self, query: Entry, given: Entry) -> _Answer:
+    def user(self, query: Entry, given: Entry) -> Answer:
         if self.login is None:
-            return _Answer(403, {"message": "Resource not accessible by integration"})
-        return _Answer(200, {"login": self.login})
+            return Answer(403, {"message": "Resource not accessible by integration"})
+        return Answer(200, {"login": self.login})
 
-    def repository(self, query: Entry, given: Entry, repo: str) -> _Answer:
-        return _Answer(200, {"full_name": repo, "default_branch": "main"})
+    def repository(self, query: Entry, given: Entry, repo: str) -> Answer:
+        return Answer(200, {"full_name": repo, "default_branch": "main"})
 
-    def list_reviews(self, query: Entry, given: Entry, repo: str, number: str) -> _Answer:
+    def list_reviews(self, query: Entry, given: Entry, repo: str, number: str) -> Answer:
         return self._page(_of(self.reviews, repo, number), query)
 
-    def add_review(self, query: Entry, given: Entry, repo: str, number: str) -> _Answer:
+    def add_review(self, query: Entry, given: Entry, repo: str, number: str) -> Answer:
         event = given.get("event", "PENDING")
         if event != "APPROVE" and not given.get("body"):
             return _refusal("Body is required")
@@ -142,21 +144,21 @@ class FakeGitHub:
                 return _refusal("Line could not be resolved")
         return self._add(self.reviews, given, repo, number, "pull", "pullrequestreview")
 
-    def list_comments(self, query: Entry, given: Entry, repo: str, number: str) -> _Answer:
+    def list_comments(self, query: Entry, given: Entry, repo: str, number: str) -> Answer:
         since = query.get("since", "")
         found = [o for o in _of(self.comments, repo, number) if o["updated_at"] >= since]
         return self._page(found, query)
 
-    def add_comment(self, query: Entry, given: Entry, repo: str, number: str) -> _Answer:
+    def add_comment(self, query: Entry, given: Entry, repo: str, number: str) -> Answer:
         return self._add(self.comments, given, repo, number, "issues", "issuecomment")
 
-    def list_files(self, query: Entry, given: Entry, repo: str, number: str) -> _Answer:
+    def list_files(self, query: Entry, given: Entry, repo: str, number: str) -> Answer:
         return self._page(self.files, query)
 
-    def get_pull(self, query: Entry, given: Entry, repo: str, number: str) -> _Answer:
-        return _Answer(200, {"number": int(number), "user": {"login": self.author}})
+    def get_pull(self, query: Entry, given: Entry, repo: str, number: str) -> Answer:
+        return Answer(200, {"number": int(number), "user": {"login": self.author}})
 
-    def list_pulls(self, query: Entry, given: Entry, repo: str) -> _Answer:
+    def list_pulls(self, query: Entry, given: Entry, repo: str) -> Answer:
         head, state = query.get("head"), query.get("state", "open")
         found = [
             one
@@ -167,7 +169,7 @@ class FakeGitHub:
         ]
         return self._page(found, query)
 
-    def open_pull(self, query: Entry, given: Entry, repo: str) -> _Answer:
+    def open_pull(self, query: Entry, given: Entry, repo: str) -> Answer:
         label = f"{repo.split('/')[0]}:{given['head']}"
         if any(o["head"]["label"] == label and o["state"] == "open" for o in self.pulls):
             return _refusal(f"A pull request already exists for {label}.")
@@ -178,11 +180,11 @@ class FakeGitHub:
 
     def _add(
         self, kept: list[Entry], given: Entry, repo: str, number: str, place: str, anchor: str
-    ) -> _Answer:
+    ) -> Answer:
         if len(given.get("body") or "") > LONGEST_BODY:
             return _refusal(f"body is too long (maximum is {LONGEST_BODY} characters)")
         if "\0" in json.dumps(given, ensure_ascii=False):
-            return _Answer(400, {"message": "Problems parsing JSON"})
+            return Answer(400, {"message": "Problems parsing JSON"})
         link = f"https://github.com/{repo}/{place}/{number}"
         entry = given | {
             "repo": repo,
@@ -192,7 +194,7 @@ class FakeGitHub:
             "updated_at": datetime.now(UTC).isoformat(timespec="milliseconds")[:-6] + "Z",
         }
         kept.append(entry)
-        return _Answer(201, entry)
+        return Answer(201, entry)
 
     def _author(self) -> Entry:
         if self.login is None:
@@ -203,26 +205,27 @@ class FakeGitHub:
         """As the one patch has it."""
         return comment["path"] == "app.py" and comment["line"] in (1, 2, 3)
 
-    def _page(self, found: list[Entry], query: Entry) -> _Answer:
+    def _page(self, found: list[Entry], query: Entry) -> Answer:
         size = min(int(query.get("per_page", 30)), self.most_per_page)
         page = int(query.get("page", 1))
         headers = {}
         if page * size < len(found):
             headers["Link"] = f'<{self.url}/x?page={page + 1}>; rel="next"'
-        return _Answer(200, found[(page - 1) * size : page * size], headers)
+        return Answer(200, found[(page - 1) * size : page * size], headers)
 
 
 @dataclass
-class _Answer:
+class Answer:
     status: int
     data: Any
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
 _OWN = {"APPROVE": "approve", "REQUEST_CHANGES": "request changes on"}
+_WITHOUT_BODY = (204, 205, 304)
 _REPO = r"/repos/(?P<repo>[^/]+/[^/]+)"
 _NUMBER = r"(?P<number>\d+)"
-_ROUTES: dict[tuple[str, str], Callable[..., _Answer]] = {
+_ROUTES: dict[tuple[str, str], Callable[..., Answer]] = {
     ("GET", "/user"): FakeGitHub.user,
     ("GET", _REPO): FakeGitHub.repository,
     ("GET", f"{_REPO}/pulls/{_NUMBER}"): FakeGitHub.get_pull,
@@ -240,8 +243,8 @@ def _of(kept: list[Entry], repo: str, number: str) -> list[Entry]:
     return [one for one in kept if one["repo"] == repo and one["number"] == int(number)]
 
 
-def _refusal(message: str) -> _Answer:
-    return _Answer(422, {"message": "Unprocessable Entity", "errors": [message]})
+def _refusal(message: str) -> Answer:
+    return Answer(422, {"message": "Unprocessable Entity", "errors": [message]})
 
 
 class _Server(ThreadingHTTPServer):
@@ -262,6 +265,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         self._handle("POST")
+
+    def do_PATCH(self) -> None:
+        self._handle("PATCH")
 
     def log_message(self, format: str, *arguments: Any) -> None:
         pass
@@ -291,23 +297,24 @@ class _Handler(BaseHTTPRequestHandler):
         self._write(answer, cut=fault.lost == "inside")
         github.hook("answered", verb, path)
 
-    def _answer(self, verb: str, path: str, query: Entry, given: Entry, fault: Fault) -> _Answer:
+    def _answer(self, verb: str, path: str, query: Entry, given: Entry, fault: Fault) -> Answer:
         github = self.server.github
         if self.headers.get("Authorization") not in (
             f"token {github.token}",
             f"Bearer {github.token}",
         ):
-            return _Answer(401, {"message": "Bad credentials"})
+            return Answer(401, {"message": "Bad credentials"})
         if fault.status:
-            return _Answer(fault.status, fault.body, fault.headers)
-        answer = github.answer(verb, path, query, given)
+            return Answer(fault.status, fault.body, fault.headers)
+        answer = github.answer(verb, path, query, given, dict(self.headers))
         if fault.body:  # it was done, and something else is said
-            return _Answer(200, fault.body, fault.headers)
+            return Answer(200, fault.body, fault.headers)
         return answer
 
-    def _write(self, answer: _Answer, *, cut: bool) -> None:
+    def _write(self, answer: Answer, *, cut: bool) -> None:
         plain = isinstance(answer.data, str)
         body = answer.data.encode() if plain else json.dumps(answer.data).encode()
+        body = b"" if answer.status in _WITHOUT_BODY else body
         self.send_response_only(answer.status)  # which names no date: a test may
         self.send_header("Content-Type", "text/html" if plain else "application/json")
         self.send_header("Content-Length", str(len(body)))

@@ -30,7 +30,7 @@ from kingdom.sentinel.post import WatcherOff
 from kingdom.sentinel.seen import Seen
 from kingdom.sentinel.trust import lowest, of_author, of_pull
 from kingdom.sentinel.watcher import Finish, Sighting
-from kingdom.settings.sentinel import GithubWatcher
+from kingdom.settings.sentinel import GithubScope, GithubWatcher
 from kingdom.store.state import read_json, write_json
 
 SOURCE = "github"
@@ -99,9 +99,9 @@ class GitHubWatcher:
 
     # The listing
 
-    def fetch(self) -> Iterator[Sequence[Any]]:
+    def fetch(self, *, afresh: bool = False) -> Iterator[Sequence[Any]]:
         self._listing = listing = _Listing(self._asked())
-        conditions = self._conditions(listing.asked)
+        conditions = {} if afresh else self._conditions(listing.asked)
         for page in range(1, MOST_PAGES + 1):
             asked = listing.asked | {"per_page": str(PER_PAGE), "page": str(page)}
             reply = self._hub.look("/notifications", asked, conditions if page == 1 else None)
@@ -148,7 +148,7 @@ class GitHubWatcher:
         number = int(match[1]) if match else None
         about = f"{repo}#{number} {reason}" if number else f"{repo} {subject['type']} {reason}"
         sighting = Sighting(about, raw=raw)
-        if why := self._is_out_of_scope(repo, reason):
+        if why := out_of_scope(self._settings.scope, repo, reason):
             return sighting.left_alone(why)
         type_ = _type_of(str(subject["type"]), reason)
         payload = {
@@ -172,15 +172,6 @@ class GitHubWatcher:
             trust="outside",
         )
         return replace(sighting, event=event)
-
-    def _is_out_of_scope(self, repo: str, reason: str) -> str:
-        scope = self._settings.scope
-        names = [one.lower() for one in scope.repos]
-        if names and not any(fnmatchcase(repo.lower(), one) for one in names):
-            return f"{repo} is not among scope.repos."
-        if scope.filter_reasons and reason not in scope.filter_reasons:
-            return f"The reason {reason} is not among scope.filter_reasons."
-        return ""
 
     def _web_url(self, repo: str, kind: str, number: int | None) -> str:
         address = f"https://{web_host(self._settings.api_url)}/{repo}"
@@ -308,6 +299,16 @@ class GitHubWatcher:
 
     def close(self) -> None:
         self._hub.close()
+
+
+def out_of_scope(scope: GithubScope, repo: str, reason: str | None = None) -> str:
+    """Why this is none of the kingdom's business; empty if it is."""
+    names = [one.lower() for one in scope.repos]
+    if names and not any(fnmatchcase(repo.lower(), one) for one in names):
+        return f"{repo} is not among scope.repos."
+    if scope.filter_reasons and reason and reason not in scope.filter_reasons:
+        return f"The reason {reason} is not among scope.filter_reasons."
+    return ""
 
 
 def _type_of(kind: str, reason: str) -> str:

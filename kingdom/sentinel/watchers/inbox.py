@@ -48,7 +48,7 @@ class Inbox:
         self._caretaker = Caretaker(setting.base, setting.clock)
         self._unfinished = False
 
-    def fetch(self) -> Iterator[Sequence[str]]:
+    def fetch(self, *, afresh: bool = False) -> Iterator[Sequence[str]]:
         self._unfinished = False
         names = sorted(one for one in disk.names(self._directory) if _is_for_us(one))
         for start in range(0, len(names), _PAGE):

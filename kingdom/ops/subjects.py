@@ -1,0 +1,130 @@
+"""`kingdom why URL`: what the kingdom saw of a pull request, an issue or a ticket, and what became
+of it; or why it saw nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+from urllib.parse import parse_qs, urlsplit
+
+from kingdom.clock import Clock
+from kingdom.errors import UsageError
+from kingdom.ops.hold_ups import Reason
+from kingdom.ops.listing import places, stems
+from kingdom.ops.reasons import Explanation, why
+from kingdom.ops.status import watchers
+from kingdom.ops.surroundings import Surroundings
+from kingdom.sentinel.record import left_alone
+from kingdom.sentinel.watchers.github import out_of_scope
+from kingdom.settings.sentinel import GithubWatcher
+from kingdom.store.paths import BaseDir
+from kingdom.store.state import read_json
+
+GITHUB, JIRA = "github", "jira"
+_HERE = re.compile(
+    r"(?:/repos)?/(?P<repo>[^/]+/[^/]+)/(?:pulls?|issues)/(?P<number>\d+)(?:/.*)?", re.ASCII
+)
+_SHORT = re.compile(r"(?P<repo>[\w.-]+/[\w.-]+)#(?P<number>\d+)", re.ASCII)
+_KEY = re.compile(r"[A-Z][A-Z0-9_]+-\d+", re.ASCII)
+
+
+class Subject(NamedTuple):
+    watcher: str
+    name: str  # acme/web#42, or a ticket's key
+
+    @property
+    def repo(self) -> str:
+        return self.name.partition("#")[0]
+
+
+def subject_in(typed: str) -> Subject | None:
+    """What was typed, if it is an address or a name of something outside."""
+    short = _SHORT.fullmatch(typed)
+    if short:
+        return Subject(GITHUB, typed)
+    if _KEY.fullmatch(typed):
+        return Subject(JIRA, typed)
+    if "://" not in typed:
+        return None
+    address = urlsplit(typed)
+    found = _HERE.search(address.path)
+    if found:
+        return Subject(GITHUB, f"{found['repo']}#{found['number']}")
+    selected = parse_qs(address.query).get("selectedIssue", [])
+    keys = [*selected, *reversed(address.path.split("/"))]
+    key = next((one for one in keys if _KEY.fullmatch(one)), None)
+    if key:
+        return Subject(JIRA, key)
+    raise UsageError(
+        "This is not the address of a pull request, an issue or a ticket.",
+        remedy="Such as https://github.com/acme/web/pull/42 or https://…/browse/SHOP-128.",
+    )
+
+
+def why_subject(
+    base: BaseDir, subject: Subject, environment: Mapping[str, str], clock: Clock
+) -> list[Explanation]:
+    """Newest first; if nothing is known of it, why not."""
+    seen = sorted(_events_about(base, subject), reverse=True)
+    told = [one for _, id_ in seen for one in why(base, id_, environment, clock)]
+    if told:
+        return told
+    around = Surroundings(base, environment, clock.now(), [])
+    return [Explanation(subject.name, "no event", list(_why_unseen(around, subject)))]
+
+
+def _events_about(base: BaseDir, subject: Subject) -> Iterator[tuple[str, str]]:
+    """When each was last changed outside, and its id."""
+    for place in places(base, ("events",)):
+        for stem in stems(place):
+            content = read_json(f"{place.directory}/{stem}.json", {})
+            payload = content.get("payload") if isinstance(content, dict) else None
+            if isinstance(payload, dict) and _is_about(content.get("repo"), payload, subject):
+                yield str(payload.get("updated_at") or content.get("created_at")), stem
+
+
+def _is_about(repo: object, payload: Mapping[str, Any], subject: Subject) -> bool:
+    if subject.watcher == JIRA:
+        return payload.get("key") == subject.name
+    return f"{repo}#{payload.get('number')}".lower() == subject.name.lower()
+
+
+def _why_unseen(around: Surroundings, subject: Subject) -> Iterator[Reason]:
+    base, name = around.base, subject.watcher
+    yield Reason(f"No event about {subject.name} is kept here.")
+    if around.config is None:
+        yield Reason(str(around.problem))
+        return
+    settings = getattr(around.config.settings.sentinel.polling, name)
+    if settings is None:
+        yield Reason(
+            f"Nothing watches {name}: config/sentinel.yaml does not name it.",
+            f"Add polling.{name} to config/local/sentinel.yaml.",
+        )
+        return
+    yield from _left_alone(base, subject)
+    scope = settings.scope
+    why_not = out_of_scope(scope, subject.repo) if isinstance(settings, GithubWatcher) else ""
+    if why_not:
+        yield Reason(why_not, f"See: kingdom config sentinel.polling.{name}.scope")
+    yield from _of_watcher(around, name)
+    yield Reason(
+        f"If it should have been seen: kingdom sentinel try {name} shows what {name} tells now."
+    )
+
+
+def _left_alone(base: BaseDir, subject: Subject) -> Iterator[Reason]:
+    for about, kept in left_alone(base, subject.watcher).items():
+        if about.lower().split(" ")[0] == subject.name.lower() and isinstance(kept, dict):
+            yield Reason(f"It was seen at {kept.get('at')} and left alone: {kept.get('reason')}")
+
+
+def _of_watcher(around: Surroundings, name: str) -> Iterator[Reason]:
+    if not around.runs("sentinel"):
+        yield Reason("The sentinel is not running.", "Start it with: kingdom start")
+        return
+    for watcher, standing in watchers(around.base, around.now.timestamp()).items():
+        if watcher == name and standing.get("state") != "ok":
+            said = standing.get("sentence") or ""
+            yield Reason(f"The {name} watcher looks in vain: {said}", standing.get("remedy") or "")

@@ -1,0 +1,1 @@
+"""The sentinel: what happens outside becomes events, each exactly once."""

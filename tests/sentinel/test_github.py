@@ -1,0 +1,539 @@
+"""The GitHub watcher against a server that behaves as GitHub says it does."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kingdom.clients.github import GitHub, GitHubLater, GitHubLimited, GitHubRefused
+from kingdom.errors import KingdomError
+from kingdom.runtime.role import Setting
+from kingdom.sentinel.watchers.github import GitHubWatcher
+from kingdom.settings.sentinel import GithubScope, GithubWatcher
+from kingdom.store.paths import BaseDir
+from tests.support.github_server import Fault
+from tests.support.kingdom import MovableClock
+from tests.support.lookout import Lookout, detected, events, forget, work_off
+from tests.support.notifications import BEGAN, Notifying
+
+
+@pytest.fixture
+def hub() -> Iterator[Notifying]:
+    with Notifying() as made:
+        yield made
+
+
+@pytest.fixture
+def clock() -> MovableClock:
+    return MovableClock(BEGAN + timedelta(hours=3))
+
+
+class Scene:
+    """A kingdom and its GitHub; `look` is one round of a watcher that goes on living."""
+
+    def __init__(self, base: BaseDir, hub: Notifying, clock: MovableClock) -> None:
+        self.base, self.hub, self.clock = base, hub, clock
+        self.options: dict[str, Any] = {}
+        self._lookout: Lookout | None = None
+
+    @property
+    def lookout(self) -> Lookout:
+        if self._lookout is None:
+            self._lookout = Lookout(self.base, self.clock, self._watcher)
+        return self._lookout
+
+    def _watcher(self, setting: Setting) -> GitHubWatcher:
+        settings = GithubWatcher(api_url=self.hub.url, **self.options)
+        client = GitHub(self.hub.token, self.hub.url, clock=self.clock, pace=(0, 0), timeout=5)
+        return GitHubWatcher(settings, setting, client)
+
+    def look(self) -> int:
+        return self.lookout.look()
+
+    def reborn(self, **options: Any) -> None:
+        self.close()
+        self.options |= options
+
+    def events(self) -> dict[str, dict[str, Any]]:
+        return events(self.base)
+
+    def only(self) -> dict[str, Any]:
+        (one,) = self.events().values()
+        return one
+
+    @property
+    def state(self) -> dict[str, Any]:
+        path = Path(self.base.path("state", "sentinel", "github-state.json"))
+        return dict(json.loads(path.read_text()))
+
+    def close(self) -> None:
+        if self._lookout is not None:
+            self._lookout.close()
+            self._lookout = None
+
+
+@pytest.fixture
+def scene(base: BaseDir, hub: Notifying, clock: MovableClock) -> Iterator[Scene]:
+    made = Scene(base, hub, clock)
+    yield made
+    made.close()
+
+
+# What an event says
+
+
+def test_a_review_request_becomes_an_event_with_all_that_is_known(
+    scene: Scene, hub: Notifying
+) -> None:
+    hub.pull(42)
+    hub.notify(42, thread="7001")
+    assert scene.look() == 1
+    event = scene.only()
+    assert event["id"] == "evt-github-7001"
+    assert (event["type"], event["source"]) == ("github.pr.review_requested", "github")
+    assert (event["repo"], event["priority"], event["trust"]) == ("acme/web", "normal", "member")
+    payload = event["payload"]
+    assert payload["updated_at"] == "2026-11-15T08:00:01.000Z"
+    assert payload == {
+        "reason": "review_requested",
+        "title": "Change number 42",
+        "number": 42,
+        "url": "https://github.example/acme/web/pull/42",
+        "api_url": f"{hub.url}/repos/acme/web/pulls/42",
+        "updated_at": payload["updated_at"],
+        "subject_type": "PullRequest",
+        "thread_id": "7001",
+        "author": "ann",
+        "state": "open",
+        "draft": False,
+        "head_sha": f"{42:040x}",
+        "head_branch": "topic",
+        "base_branch": "main",
+    }
+    assert detected(scene.base) == ["evt-github-7001"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason", "type_", "priority"),
+    [
+        ("PullRequest", "review_requested", "github.pr.review_requested", "normal"),
+        ("PullRequest", "assign", "github.pr.assigned", "normal"),
+        ("PullRequest", "mention", "github.pr.mentioned", "normal"),
+        ("PullRequest", "team_mention", "github.pr.mentioned", "normal"),
+        ("PullRequest", "comment", "github.pr.comment", "low"),
+        ("PullRequest", "state_change", "github.pr.state_change", "low"),
+        ("PullRequest", "author", "github.notification.author", "low"),
+        ("Issue", "assign", "github.issue.assigned", "normal"),
+        ("Issue", "mention", "github.issue.mentioned", "normal"),
+        ("Issue", "comment", "github.issue.comment", "low"),
+        ("Issue", "state_change", "github.issue.state_change", "low"),
+        ("Issue", "subscribed", "github.notification.subscribed", "low"),
+        ("Discussion", "mention", "github.notification.mention", "low"),
+        ("CheckSuite", "ci_activity", "github.notification.ci_activity", "low"),
+        ("Release", "subscribed", "github.notification.subscribed", "low"),
+    ],
+)
+def test_types_and_priorities(
+    scene: Scene, hub: Notifying, kind: str, reason: str, type_: str, priority: str
+) -> None:
+    hub.notify(5, kind=kind, reason=reason)
+    assert scene.look() == 1
+    assert (scene.only()["type"], scene.only()["priority"]) == (type_, priority)
+
+
+BOT = {"login": "renovate[bot]", "type": "Bot"}
+
+
+@pytest.mark.parametrize(
+    ("pull", "trust"),
+    [
+        ({"association": "OWNER"}, "member"),
+        ({"association": "COLLABORATOR"}, "member"),
+        ({"association": "CONTRIBUTOR"}, "outside"),
+        ({"association": "NONE"}, "outside"),
+        ({"association": "MEMBER", "head_repo": "ann/web"}, "fork"),
+        ({"association": "MEMBER", "head_repo": None}, "fork"),
+        ({"association": "MEMBER", "user": BOT}, "bot"),
+        ({"association": "NONE", "head_repo": "x/web", "user": BOT}, "bot"),
+        ({"association": "MEMBER", "user": None}, "member"),
+    ],
+)
+def test_trust_is_that_of_the_author_and_of_where_commits_come_from(
+    scene: Scene, hub: Notifying, pull: dict[str, Any], trust: str
+) -> None:
+    hub.pull(5, **pull)
+    hub.notify(5)
+    scene.look()
+    assert scene.only()["trust"] == trust
+
+
+def test_who_mentions_us_counts_too_not_only_whose_pull_request_it_is(
+    scene: Scene, hub: Notifying
+) -> None:
+    hub.pull(5)
+    outsider = {"user": {"login": "eve", "type": "User"}, "author_association": "NONE"}
+    link = hub.thing("/repos/acme/web/issues/comments/9", html_url="https://x/9", **outsider)
+    hub.notify(5, reason="mention", subject={"latest_comment_url": link})
+    hub.notify(5, thread="8", reason="review_requested", subject={"latest_comment_url": link})
+    scene.look()
+    mentioned, requested = (scene.events()[f"evt-github-{one}"] for one in ("1005", "8"))
+    assert (mentioned["trust"], mentioned["payload"]["by"]) == ("outside", "eve")
+    assert requested["trust"] == "member"
+
+
+def test_a_comment_that_is_gone_makes_nobody_a_member(scene: Scene, hub: Notifying) -> None:
+    hub.pull(5)
+    gone = f"{hub.url}/repos/acme/web/issues/comments/10"
+    hub.notify(5, reason="comment", subject={"latest_comment_url": gone})
+    scene.look()
+    assert scene.only()["trust"] == "outside"
+
+
+def test_a_subject_that_was_deleted_is_an_event_all_the_same(scene: Scene, hub: Notifying) -> None:
+    hub.notify(6)
+    assert scene.look() == 1
+    event = scene.only()
+    assert event["trust"] == "outside"
+    assert event["payload"]["url"] == "https://127.0.0.1/acme/web/pull/6"
+    assert "head_sha" not in event["payload"]
+
+
+def test_a_renamed_repository_is_followed(scene: Scene, hub: Notifying) -> None:
+    hub.pull(7, repo="acme/site", head_repo="acme/site")
+    hub.moved["acme/web"] = "acme/site"
+    hub.notify(7, repo="acme/site", subject={"url": f"{hub.url}/repos/acme/web/pulls/7"})
+    scene.look()
+    assert (scene.only()["repo"], scene.only()["trust"]) == ("acme/site", "member")
+
+
+def test_the_token_goes_to_no_other_host(scene: Scene, hub: Notifying) -> None:
+    with Notifying() as other:
+        hub.notify(8, subject={"url": f"{other.url}/repos/acme/web/pulls/8"})
+        assert scene.look() == 1
+        assert other.asked == []
+    assert scene.only()["trust"] == "outside"
+
+
+# Scope
+
+
+def test_only_what_is_in_scope(scene: Scene, hub: Notifying) -> None:
+    scene.options["scope"] = GithubScope(
+        repos=["acme/*", "Else/One"], filter_reasons=["review_requested", "mention"]
+    )
+    hub.notify(1)
+    hub.notify(2, repo="other/web")
+    hub.notify(3, reason="subscribed")
+    hub.notify(4, repo="ELSE/one", reason="mention")
+    assert scene.look() == 2
+    assert {one["repo"] for one in scene.events().values()} == {"acme/web", "ELSE/one"}
+
+
+def test_what_is_taken_into_scope_later_is_not_looked_up_again(
+    scene: Scene, hub: Notifying
+) -> None:
+    scene.options["scope"] = GithubScope(repos=["acme/web"])
+    hub.notify(1, repo="acme/new")
+    scene.look()
+    scene.reborn(scope=GithubScope(repos=["acme/*"]))
+    hub.notify(2, repo="acme/new", updated=BEGAN + timedelta(hours=1))
+    assert scene.look() == 2  # the overlap reaches back to it
+    hub.notify(3, repo="acme/new", updated=BEGAN + timedelta(hours=2))
+    assert scene.look() == 1
+
+
+# Never twice, never missed
+
+
+def test_a_listing_without_news_costs_one_request_and_no_quota(
+    scene: Scene, hub: Notifying
+) -> None:
+    hub.pull(1)
+    hub.notify(1)
+    scene.look()
+    scene.look()  # the address is another one now, so only the date can tell
+    left, asked = hub.left, len(hub.asked)
+    for _ in range(3):
+        assert scene.look() == 0
+    assert (hub.left, len(hub.asked)) == (left, asked + 3)
+    assert all(one["same"] for one in hub.listings[-3:])
+
+
+def test_also_after_a_restart(scene: Scene, hub: Notifying) -> None:
+    hub.notify(1)
+    scene.look()
+    scene.look()
+    scene.reborn()
+    left = hub.left
+    assert scene.look() == 0
+    assert hub.left == left
+    assert hub.listings[-1]["same"]
+
+
+def test_a_later_update_of_a_thread_is_another_event(scene: Scene, hub: Notifying) -> None:
+    hub.notify(1, thread="55")
+    scene.look()
+    hub.notify(1, thread="55", reason="comment")
+    scene.look()
+    hub.notify(1, thread="55", reason="mention")
+    scene.reborn()
+    scene.look()
+    assert set(scene.events()) == {
+        "evt-github-55",
+        "evt-github-55-20261115080002",
+        "evt-github-55-20261115080003",
+    }
+
+
+def test_known_when_its_event_is_long_gone(scene: Scene, hub: Notifying) -> None:
+    hub.notify(1)
+    scene.look()
+    assert work_off(scene.lookout.setting) == ["evt-github-1001"]
+    forget(scene.base)
+    hub.notify(2)
+    assert scene.look() == 1
+    assert list(scene.events()) == ["evt-github-1002"]
+
+
+def test_with_its_notes_lost_nothing_is_lost(scene: Scene, hub: Notifying) -> None:
+    """And nothing doubled as long as the event is there to tell which update it was."""
+    hub.notify(1)
+    scene.look()
+    path = Path(scene.base.path("state", "sentinel", "github-state.json"))
+    for damage in ("", "[]", '{"first": 3}', '{"cursor": "soon", "first": {}}'):
+        path.write_text(damage)
+        scene.reborn()
+        assert scene.look() == 0
+        hub.notify(1)  # it has news
+        scene.reborn()
+        assert scene.look() == 1
+    assert len(scene.events()) == 5
+
+
+def test_what_the_person_reads_in_the_browser_meanwhile_is_taken_up_all_the_same(
+    scene: Scene, hub: Notifying
+) -> None:
+    scene.look()
+    hub.read(hub.notify(1))
+    assert scene.look() == 1
+
+
+def test_at_the_very_first_look_only_what_is_unread(scene: Scene, hub: Notifying) -> None:
+    hub.read(hub.notify(1))
+    hub.notify(2)
+    assert scene.look() == 1
+    assert list(scene.events()) == ["evt-github-1002"]
+
+
+def test_one_that_turns_up_late_is_found_by_the_overlap(scene: Scene, hub: Notifying) -> None:
+    hub.notify(1, updated=BEGAN + timedelta(minutes=60))
+    scene.look()
+    hub.notify(2, updated=BEGAN + timedelta(minutes=52))
+    assert scene.look() == 1
+
+
+def test_a_moment_in_the_future_does_not_hide_what_comes_before_it(
+    scene: Scene, hub: Notifying
+) -> None:
+    hub.date = BEGAN + timedelta(hours=1)
+    hub.notify(1, updated=BEGAN + timedelta(days=900))
+    scene.look()
+    hub.notify(2, updated=BEGAN + timedelta(hours=1, minutes=1))
+    assert scene.look() == 1
+
+
+def test_our_own_clock_does_not_matter(scene: Scene, hub: Notifying, clock: MovableClock) -> None:
+    hub.date = BEGAN + timedelta(hours=1)
+    clock.set_wall(datetime.fromisoformat("2031-01-01T00:00:00Z"))
+    scene.look()
+    hub.notify(1, updated=BEGAN + timedelta(hours=1, minutes=1))
+    assert scene.look() == 1
+
+
+def test_all_pages(scene: Scene, hub: Notifying) -> None:
+    for number in range(130):
+        hub.notify(number)
+    assert scene.look() == 130
+    pages = [one["query"]["page"] for one in hub.listings]
+    assert pages == ["1", "2", "3", "1", "2", "3"]  # once more, since it might have shifted
+
+
+def test_one_that_slips_to_an_earlier_page_meanwhile_is_not_missed(
+    scene: Scene, hub: Notifying
+) -> None:
+    """The person marks one as done while page one is read: what was first on page two is now on
+    page one."""
+    threads = [hub.notify(number) for number in range(60)]
+
+    def between(stage: str, verb: str, path: str) -> None:
+        if (stage, path, len(hub.listings)) == ("done", "/notifications", 1):
+            del hub.threads[threads[-1]]
+
+    hub.hook = between
+    assert scene.look() == 60
+
+
+def test_the_pause_that_github_asks_for(scene: Scene, hub: Notifying) -> None:
+    hub.poll_interval = "137"
+    hub.notify(1)
+    assert scene.lookout.rounds.look().finish.pause(60) == 137
+    scene.look()
+    assert scene.lookout.rounds.look().finish.pause(60) == 137  # also without news
+    assert scene.lookout.rounds.look().finish.pause(300) == 300
+
+
+# Read
+
+
+def test_marked_as_read_only_if_wanted_and_only_when_it_is_durable(
+    scene: Scene, hub: Notifying
+) -> None:
+    hub.notify(1)
+    scene.look()
+    assert hub.marked == []
+    scene.reborn(mark_read=True, scope=GithubScope(filter_reasons=["review_requested"]))
+    hub.notify(2)
+    hub.notify(3, reason="subscribed")
+
+    def before(stage: str, verb: str, path: str) -> None:
+        if verb == "PATCH":
+            assert "evt-github-1002" in events(scene.base)
+
+    hub.hook = before
+    scene.look()
+    assert sorted(hub.marked) == ["1001", "1002"]
+
+
+def test_a_mark_that_fails_keeps_nothing(scene: Scene, hub: Notifying) -> None:
+    scene.options["mark_read"] = True
+    hub.faults.append(Fault(verb="PATCH", status=500))
+    hub.notify(1)
+    assert scene.look() == 1
+
+
+# Trouble
+
+
+def fails(scene: Scene) -> KingdomError:
+    with pytest.raises(KingdomError) as caught:
+        scene.look()
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind", "words"),
+    [
+        (Fault("GET", status=500, body="<html>"), GitHubLater, "answers with 500"),
+        (Fault("GET", lost="before"), GitHubLater, "could not be reached"),
+        (Fault("GET", lost="inside"), GitHubLater, ""),
+        (Fault("GET", body="<html>Welcome</html>"), GitHubLater, ""),
+        (Fault("GET", body={"message": "hello"}), GitHubRefused, "a list was expected"),
+        (
+            Fault("GET", status=403, headers={"Retry-After": "77"}, body={"message": "rate limit"}),
+            GitHubLimited,
+            "limits",
+        ),
+    ],
+)
+def test_a_round_that_fails_is_made_up_for(
+    scene: Scene, hub: Notifying, fault: Fault, kind: type[KingdomError], words: str
+) -> None:
+    hub.notify(1)
+    hub.faults.append(fault)
+    error = fails(scene)
+    assert isinstance(error, kind)
+    assert words in error.sentence
+    scene.clock.advance(100)
+    assert scene.look() == 1
+
+
+def test_trouble_on_a_later_page_keeps_what_came_before_and_loses_nothing(
+    scene: Scene, hub: Notifying
+) -> None:
+    for number in range(120):
+        hub.notify(number)
+
+    def between(stage: str, verb: str, path: str) -> None:
+        if (stage, path, len(hub.listings), hub.faults) == ("done", "/notifications", 2, []):
+            hub.faults.append(Fault("GET", path="^/notifications$", status=502))
+
+    hub.hook = between
+    fails(scene)
+    assert len(scene.events()) == 100
+    assert scene.look() == 20
+
+
+def test_limits_are_waited_for_until_the_moment_that_is_named(scene: Scene, hub: Notifying) -> None:
+    reset = int((scene.clock.now() + timedelta(minutes=20)).timestamp())
+    spent = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": str(reset)}
+    said = {"message": "API rate limit exceeded for user ID 1."}
+    hub.faults.append(Fault("GET", status=403, headers=spent, body=said))
+    error = fails(scene)
+    assert isinstance(error, GitHubLimited)
+    assert error.not_before.timestamp() >= reset
+    asked = len(hub.asked)
+    fails(scene)
+    assert len(hub.asked) == asked  # it was not even asked
+
+
+def test_a_wrong_token_says_what_to_do(scene: Scene, hub: Notifying) -> None:
+    hub.token = "ghp_another"
+    scene.lookout  # noqa: B018 - it is made with that token
+    hub.token = "ghp_the_right_one"
+    error = fails(scene)
+    assert isinstance(error, GitHubRefused)
+    assert "401" in error.sentence
+    assert error.remedy
+
+
+def test_details_are_tried_again_and_then_done_without(scene: Scene, hub: Notifying) -> None:
+    hub.pull(1)
+    hub.notify(1)
+    hub.notify(2, kind="Issue")
+    hub.faults.append(Fault("GET", path="/pulls/1", status=503, left=2))
+    for _ in range(2):
+        fails(scene)
+        assert list(scene.events()) == ["evt-github-1002"]  # which waits for nobody
+    assert scene.look() == 1
+    assert scene.events()["evt-github-1001"]["trust"] == "member"
+    hub.pull(3)
+    hub.notify(3)
+    hub.faults.append(Fault("GET", path="/pulls/3", status=503, left=99))
+    fails(scene)
+    fails(scene)
+    assert scene.look() == 1
+    assert scene.events()["evt-github-1003"]["trust"] == "outside"
+
+
+def test_details_do_not_eat_up_the_quota(scene: Scene, hub: Notifying) -> None:
+    hub.left = 480
+    for number in range(5):
+        hub.pull(number)
+        hub.notify(number)
+    assert scene.look() == 5
+    assert not [one for one in hub.asked if "/pulls/" in one]
+
+
+def test_one_that_makes_no_sense_does_not_keep_the_others_waiting(
+    scene: Scene, hub: Notifying
+) -> None:
+    for number, odd in enumerate(
+        (
+            {"id": "../../etc"},
+            {"id": "x" * 300},
+            {"updated_at": "yesterday"},
+            {"subject": None},
+            {"repository": {}},
+            {"reason": "Bad Reason!"},
+        )
+    ):
+        hub.notify(number, thread=f"9{number}")
+        hub.threads[f"9{number}"] |= odd
+    hub.notify(50)
+    assert scene.look() == 1
+    assert list(scene.events()) == ["evt-github-1050"]

@@ -1,0 +1,172 @@
+"""A GitHub with notifications, for tests: as its documentation says they behave.
+
+Listed newest first, at most 50 a page, with links to the next one; `all`, `since`; an ETag for each
+address and one Last-Modified, both of which make a request conditional; `X-Poll-Interval`, and a
+quota that only answers with news use up. `things` are what addresses in them lead to.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime, parsedate_to_datetime
+from typing import Any
+
+from tests.support.github_server import Answer, Entry, FakeGitHub
+
+BEGAN = datetime(2026, 11, 15, 8, 0, tzinfo=UTC)
+LARGEST_PAGE = 50
+_SUBJECT = r"/repos/[^/]+/[^/]+/(?:pulls|issues)/\d+"
+
+
+class Notifying(FakeGitHub):
+    def __init__(self, *, prefix: str = "") -> None:
+        super().__init__(prefix=prefix)
+        self.threads: dict[str, Entry] = {}
+        self.things: dict[str, Entry] = {}
+        self.modified = BEGAN
+        self.date: datetime | None = None  # what its clock says; else the moment of the last news
+        self.poll_interval = ""
+        self.limit = self.left = 5000
+        self.marked: list[str] = []
+        self.listings: list[Entry] = []  # what was asked, and how it was answered
+        self._moments = BEGAN
+
+    def notify(
+        self,
+        number: int,
+        *,
+        repo: str = "acme/web",
+        reason: str = "review_requested",
+        kind: str = "PullRequest",
+        thread: str = "",
+        updated: datetime | None = None,
+        **more: Any,
+    ) -> str:
+        """A thread is there, or has news; answers its id."""
+        with self.lock:
+            self._moments += timedelta(seconds=1)
+            updated = updated or self._moments
+            thread = thread or str(1000 + number)
+            place = {"PullRequest": "pulls", "Issue": "issues"}.get(kind, "")
+            address = f"{self.url}/repos/{repo}/{place}/{number}" if place else None
+            subject = {
+                "title": f"Change number {number}",
+                "url": address,
+                "latest_comment_url": address,
+                "type": kind,
+            } | more.pop("subject", {})
+            self.threads[thread] = {
+                "id": thread,
+                "unread": True,
+                "reason": reason,
+                "updated_at": f"{updated:%Y-%m-%dT%H:%M:%SZ}",
+                "last_read_at": None,
+                "subject": subject,
+                "repository": {"full_name": repo, "private": True},
+                "url": f"{self.url}/notifications/threads/{thread}",
+            } | more
+            self.modified = max(self.modified, self._moments)
+            return thread
+
+    def pull(
+        self,
+        number: int,
+        *,
+        repo: str = "acme/web",
+        association: str = "MEMBER",
+        head_repo: str | None = "acme/web",
+        **more: Any,
+    ) -> str:
+        path = f"/repos/{repo}/pulls/{number}"
+        self.things[path] = {
+            "number": number,
+            "html_url": f"https://github.example/{repo}/pull/{number}",
+            "user": {"login": "ann", "type": "User"},
+            "author_association": association,
+            "state": "open",
+            "draft": False,
+            "head": {
+                "sha": f"{number:040x}",
+                "ref": "topic",
+                "repo": {"full_name": head_repo} if head_repo else None,
+            },
+            "base": {"ref": "main", "repo": {"full_name": repo}},
+        } | more
+        return path
+
+    def thing(self, path: str, **content: Any) -> str:
+        self.things[path] = content
+        return f"{self.url}{path}"
+
+    def read(self, thread: str) -> None:
+        """By the person, in a browser."""
+        with self.lock:
+            self.threads[thread]["unread"] = False
+            self._moments += timedelta(seconds=1)
+            self.modified = self._moments
+
+    # What it answers
+
+    def answer(
+        self, verb: str, path: str, query: Entry, given: Entry, headers: Mapping[str, str]
+    ) -> Answer:
+        with self.lock:
+            if verb == "GET" and path == "/notifications":
+                found = self._listed(query, {k.lower(): v for k, v in headers.items()})
+            elif verb == "PATCH" and path.startswith("/notifications/threads/"):
+                found = self._mark(path.rpartition("/")[2])
+            elif verb == "GET" and path in self.things:
+                found = Answer(200, self.things[path])
+            elif not self.moved and re.fullmatch(_SUBJECT, path):
+                found = Answer(404, {"message": "Not Found"})
+            else:
+                found = super().answer(verb, path, query, given, headers)
+            return self._counted(found)
+
+    def _listed(self, query: Entry, headers: Mapping[str, str]) -> Answer:
+        found = sorted(self.threads.values(), key=lambda one: one["updated_at"], reverse=True)
+        if query.get("all") != "true":
+            found = [one for one in found if one["unread"]]
+        found = [one for one in found if one["updated_at"] >= query.get("since", "")]
+        size = min(int(query.get("per_page", LARGEST_PAGE)), LARGEST_PAGE)
+        page = int(query.get("page", 1))
+        shown = found[(page - 1) * size : page * size]
+        said = {
+            "ETag": f'W/"{_digest([query, found])}"',
+            "Last-Modified": format_datetime(self.modified, usegmt=True),
+            **({"X-Poll-Interval": self.poll_interval} if self.poll_interval else {}),
+        }
+        if page * size < len(found):
+            said["Link"] = f'<{self.url}/notifications?page={page + 1}>; rel="next"'
+        same = self._is_same(headers, said["ETag"])
+        self.listings.append({"query": query, "headers": dict(headers), "same": same})
+        return Answer(304, "", said) if same else Answer(200, shown, said)
+
+    def _is_same(self, headers: Mapping[str, str], etag: str) -> bool:
+        if "if-none-match" in headers:
+            return headers["if-none-match"] == etag
+        if "if-modified-since" in headers:
+            return parsedate_to_datetime(headers["if-modified-since"]) >= self.modified
+        return False
+
+    def _mark(self, thread: str) -> Answer:
+        if thread not in self.threads:
+            return Answer(404, {"message": "Not Found"})
+        self.marked.append(thread)
+        self.read(thread)
+        return Answer(205, "")
+
+    def _counted(self, found: Answer) -> Answer:
+        if found.status != 304:
+            self.left -= 1
+        quota = {"X-RateLimit-Limit": str(self.limit), "X-RateLimit-Remaining": str(self.left)}
+        date = {"Date": format_datetime(self.date or self._moments, usegmt=True)}
+        return Answer(found.status, found.data, {**quota, **date, **found.headers})
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:20]
