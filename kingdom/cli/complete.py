@@ -143,8 +143,6 @@ def _values(call: Call, parser: Parser, action: argparse.Action) -> Iterable[Can
             return _questions(call)
         case offers.GENERALS:
             return _generals(call)
-        case offers.WATCHED:
-            return [(name, "watcher") for name in WATCHERS]
         case offers.ANY_ID:
             return _any_ids(call)
         case kind:
@@ -153,7 +151,9 @@ def _values(call: Call, parser: Parser, action: argparse.Action) -> Iterable[Can
 
 def _names(kind: str | None) -> Iterator[Candidate]:
     """Heavy imports only for those that need them."""
-    if kind == offers.TYPES:
+    if kind == offers.WATCHED:
+        yield from ((name, "watcher") for name in WATCHERS)
+    elif kind == offers.TYPES:
         from kingdom.models.priority import EVENT_TYPES
 
         yield from EVENT_TYPES.items()

@@ -103,11 +103,12 @@ def _why_unseen(around: Surroundings, subject: Subject) -> Iterator[Reason]:
             f"Add polling.{name} to config/local/sentinel.yaml.",
         )
         return
-    yield from _left_alone(base, subject)
-    scope = settings.scope
-    why_not = out_of_scope(scope, subject.repo) if isinstance(settings, GithubWatcher) else ""
-    if why_not:
-        yield Reason(why_not, f"See: kingdom config sentinel.polling.{name}.scope")
+    remembered = list(_left_alone(base, subject))
+    yield from remembered
+    if isinstance(settings, GithubWatcher) and not remembered:
+        why_not = out_of_scope(settings.scope, subject.repo)
+        if why_not:
+            yield Reason(why_not, f"See: kingdom config sentinel.polling.{name}.scope")
     yield from _of_watcher(around, name)
     yield Reason(
         f"If it should have been seen: kingdom sentinel try {name} shows what {name} tells now."

@@ -17,6 +17,7 @@ from kingdom.bus.port import Accept
 from kingdom.runtime.role import Setting
 from kingdom.sentinel.places import INTERVAL, make_watcher, watched
 from kingdom.sentinel.post import Post
+from kingdom.store import disk
 from kingdom.store.state import write_json
 from kingdom.store.watch import Watch
 from kingdom.topology import INBOX
@@ -32,6 +33,7 @@ class Sentinel:
         self._posts: dict[str, Post] = {}
         self._manned: dict[str, Any] = {}  # the settings that each post was made for
         self._path = setting.base.path("state", "sentinel", "watchers.json")
+        disk.make_directory(setting.base.path(INBOX))
         self._watch = Watch()
         self._watch.add(setting.base.path(INBOX))
 

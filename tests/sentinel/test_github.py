@@ -234,17 +234,18 @@ def test_only_what_is_in_scope(scene: Scene, hub: Notifying) -> None:
     assert {one["repo"] for one in scene.events().values()} == {"acme/web", "ELSE/one"}
 
 
-def test_what_is_taken_into_scope_later_is_not_looked_up_again(
+def test_what_is_taken_into_scope_later_is_found_as_far_as_the_overlap_reaches(
     scene: Scene, hub: Notifying
 ) -> None:
     scene.options["scope"] = GithubScope(repos=["acme/web"])
-    hub.notify(1, repo="acme/new")
-    scene.look()
-    scene.reborn(scope=GithubScope(repos=["acme/*"]))
+    hub.date = BEGAN + timedelta(hours=1)
+    hub.notify(1, repo="acme/new", updated=BEGAN)
     hub.notify(2, repo="acme/new", updated=BEGAN + timedelta(hours=1))
-    assert scene.look() == 2  # the overlap reaches back to it
-    hub.notify(3, repo="acme/new", updated=BEGAN + timedelta(hours=2))
+    for _ in range(3):
+        assert scene.look() == 0
+    scene.reborn(scope=GithubScope(repos=["acme/*"]))
     assert scene.look() == 1
+    assert list(scene.events()) == ["evt-github-1002"]
 
 
 # Never twice, never missed

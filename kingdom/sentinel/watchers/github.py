@@ -78,6 +78,7 @@ class _Known:
     """`github-state.json`."""
 
     asked: dict[str, str] = field(default_factory=dict)
+    scope: dict[str, Any] = field(default_factory=dict)  # that was in force then
     etag: str = ""
     last_modified: str = ""
     cursor: datetime | None = None
@@ -125,6 +126,8 @@ class GitHubWatcher:
     def _conditions(self, asked: dict[str, str]) -> dict[str, str]:
         """An ETag is that of one address; what was modified when is the same for all."""
         known, conditions = self._known, {}
+        if known.scope != self._settings.scope.model_dump():
+            return {}  # what was left alone may be wanted now
         if known.etag and known.asked == asked:
             conditions["If-None-Match"] = known.etag
         if known.last_modified:
@@ -273,6 +276,7 @@ class GitHubWatcher:
         known.cursor = max(newest, known.cursor or newest)
         known.asked, known.etag = listing.asked, headers.get("etag", "")
         known.last_modified = headers.get("last-modified", "")
+        known.scope = self._settings.scope.model_dump()
         self._forget_old(now)
         self._write()
         return Finish(at_least=at_least)
@@ -290,6 +294,7 @@ class GitHubWatcher:
             self._path,
             {
                 "asked": known.asked,
+                "scope": known.scope,
                 "etag": known.etag,
                 "last_modified": known.last_modified,
                 "cursor": known.cursor and isoformat(known.cursor),
@@ -350,6 +355,7 @@ def _read(path: str) -> _Known:
     try:
         return _Known(
             asked=dict(kept["asked"]),
+            scope=dict(kept["scope"]),
             etag=str(kept["etag"]),
             last_modified=str(kept["last_modified"]),
             cursor=kept["cursor"] and read_timestamp(kept["cursor"]),

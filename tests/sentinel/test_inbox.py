@@ -1,0 +1,162 @@
+"""The inbox: what scripts drop there, whole, half, twice or wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from kingdom.sentinel.watchers.inbox import Inbox
+from kingdom.store.paths import BaseDir
+from tests.support.calls import CHANGE_NOTHING, Killer, in_child, observed
+from tests.support.kingdom import MovableClock
+from tests.support.lookout import Lookout, events, forget, work_off
+
+LATER = 10.0
+NIGHTLY = {"type": "nightly.chore", "payload": {"what": "tidy"}}
+
+
+@pytest.fixture
+def clock() -> MovableClock:
+    return MovableClock(datetime.now(UTC))  # files get their times from the system
+
+
+@pytest.fixture
+def lookout(base: BaseDir, clock: MovableClock) -> Iterator[Lookout]:
+    made = Lookout(base, clock, Inbox)
+    yield made
+    made.close()
+
+
+def drop(base: BaseDir, content: object, name: str = "one.json") -> Path:
+    inbox = Path(base.path("queue", "inbox"))
+    inbox.mkdir(parents=True, exist_ok=True)
+    ready = inbox / f".{name}"
+    ready.write_text(content if isinstance(content, str) else json.dumps(content))
+    return ready.rename(inbox / name)
+
+
+def left(base: BaseDir) -> list[str]:
+    return sorted(os.listdir(base.path("queue", "inbox")))
+
+
+def test_what_is_missing_is_filled_in(base: BaseDir, lookout: Lookout) -> None:
+    drop(base, NIGHTLY)
+    assert lookout.look() == 1
+    (event,) = events(base).values()
+    assert event["id"].startswith("evt-inbox-")
+    assert (event["source"], event["priority"], event["status"]) == ("inbox", "normal", "pending")
+    assert "trust" not in event  # which means: outside
+    assert left(base) == []
+
+
+def test_what_is_given_is_kept(base: BaseDir, lookout: Lookout) -> None:
+    given = NIGHTLY | {"id": "evt-cron-7", "source": "cron", "priority": "high", "trust": "member"}
+    drop(base, given)
+    lookout.look()
+    event = events(base)["evt-cron-7"]
+    assert {name: event[name] for name in given} == given
+
+
+def test_the_same_words_on_another_day_are_another_event(base: BaseDir, lookout: Lookout) -> None:
+    for _ in range(3):
+        drop(base, NIGHTLY)
+        assert lookout.look() == 1
+    assert len(events(base)) == 3
+
+
+def test_an_id_that_is_known_is_done_once(base: BaseDir, lookout: Lookout) -> None:
+    drop(base, NIGHTLY | {"id": "evt-cron-7"})
+    lookout.look()
+    work_off(lookout.setting)
+    forget(base)
+    drop(base, NIGHTLY | {"id": "evt-cron-7"})
+    assert lookout.look() == 0
+    assert left(base) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "code"),
+    [
+        ("no JSON at all", "not_json"),
+        ("[]", "not_json"),
+        ({"payload": {}}, "invalid_field"),
+        (NIGHTLY | {"id": "../escape"}, "bad_id"),
+        (NIGHTLY | {"priority": "soonish"}, "invalid_field"),
+    ],
+)
+def test_what_is_no_event_is_set_aside_with_its_reason_once_it_stands_still(
+    base: BaseDir, lookout: Lookout, clock: MovableClock, content: object, code: str
+) -> None:
+    drop(base, content, "odd.json")
+    drop(base, NIGHTLY, "good.json")
+    assert lookout.look() == 1  # which waits for nobody
+    assert left(base) == ["odd.json"]
+    assert lookout.rounds.look().finish.pause(600) < 10
+    clock.advance(LATER)
+    lookout.look()
+    assert left(base) == []
+    dead = Path(base.path("queue", "events", "dead"))
+    reason = json.loads((dead / "odd.json.reason.json").read_text())
+    assert reason["code"] == code, reason
+    assert "queue/inbox" in reason["found_in"]
+    assert lookout.look() == 0
+
+
+def test_one_that_is_still_being_copied(
+    base: BaseDir, lookout: Lookout, clock: MovableClock
+) -> None:
+    text = json.dumps(NIGHTLY)
+    path = drop(base, text[:10])
+    assert lookout.look() == 0
+    path.write_text(text)
+    assert lookout.look() == 1
+
+
+def test_what_is_hidden_or_no_json_is_none_of_ours(base: BaseDir, lookout: Lookout) -> None:
+    drop(base, NIGHTLY, ".hidden.json")
+    drop(base, NIGHTLY, "notes.txt")
+    assert lookout.look() == 0
+    assert len(left(base)) == 2
+
+
+def test_links_and_directories_lead_nowhere(
+    base: BaseDir, lookout: Lookout, clock: MovableClock, tmp_path: Path
+) -> None:
+    secret = tmp_path / "secret.json"
+    secret.write_text(json.dumps(NIGHTLY))
+    inbox = drop(base, NIGHTLY).parent
+    assert lookout.look() == 1
+    (inbox / "link.json").symlink_to(secret)
+    (inbox / "place.json").mkdir()
+    clock.advance(LATER)
+    assert lookout.look() == 0
+    assert left(base) == []
+    assert secret.exists()
+
+
+def test_killed_anywhere_each_is_one_event(base: BaseDir) -> None:
+    now = MovableClock(datetime.now(UTC))
+
+    def life() -> None:
+        lookout = Lookout(base, now, Inbox)
+        lookout.setting.bus.recover()
+        lookout.look()
+        lookout.close()
+
+    def killed(point: int) -> None:
+        with observed(Killer(point, after=point % 2 == 0, passing_over=CHANGE_NOTHING)):
+            life()
+
+    for point in range(1, 500):
+        drop(base, NIGHTLY, f"{point}.json")
+        lived = in_child(lambda at=point: killed(at)) == 0  # type: ignore[misc]
+        assert in_child(life) == 0
+        assert len(events(base)) == point
+        if lived:
+            return
+    raise AssertionError("it never came to its end")
