@@ -29,8 +29,9 @@ class Seen:
     def make(self) -> None:
         disk.make_directory(self.directory)
 
-    def has(self, event_id: str) -> bool:
-        return disk.exists(self._path(event_id))
+    def marked_at(self, event_id: str) -> float | None:
+        facts = disk.facts_of(self._path(event_id))
+        return None if facts is None else facts.st_mtime
 
     def is_duplicate(self, event_id: str) -> bool:
         """Whether it waits, is being worked on, or was once."""
@@ -41,10 +42,10 @@ class Seen:
 
     def _is_marked(self, event_id: str) -> bool:
         """What is still listed outside must not be forgotten here: its mark is kept fresh."""
-        facts = disk.facts_of(self._path(event_id))
-        if facts is None:
+        marked_at = self.marked_at(event_id)
+        if marked_at is None:
             return False
-        if self._clock.now().timestamp() - facts.st_mtime > _FRESH_SECONDS:
+        if self._clock.now().timestamp() - marked_at > _FRESH_SECONDS:
             disk.touch(self._path(event_id))
         return True
 

@@ -16,6 +16,7 @@ from tests.bench.idling import idling
 from tests.bench.kills import killing
 from tests.bench.parcels import parcel_size
 from tests.bench.place import IN_MEMORY, file_system_of, section, work_directory
+from tests.bench.polling import polling
 from tests.bench.report import (
     Rate,
     as_json,
@@ -92,6 +93,7 @@ def _measure(directory: str, extent: Extent) -> Measured:
         "backlog": lambda place: claiming(place, 2 * extent.rounds, extent.pending),
         "reaction": lambda place: reacting(place, extent.rounds),
         "dispatch": lambda place: dispatching(place, extent.dispatches),
+        "polling": lambda place: polling(place, extent.rounds, extent.pending),
         "soldiers": lambda place: soldiering(place, extent.rounds, extent.crowds),
         "idle": lambda place: idling(place, extent.idle_seconds),
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -314,6 +315,40 @@ def test_with_its_notes_lost_nothing_is_lost(scene: Scene, hub: Notifying) -> No
         scene.reborn()
         assert scene.look() == 1
     assert len(scene.events()) == 5
+
+
+def test_with_its_notes_lost_and_its_event_gone_the_mark_tells(
+    scene: Scene, hub: Notifying
+) -> None:
+    thread = hub.notify(1)
+    scene.look()
+    work_off(scene.lookout.setting)
+    forget(scene.base)
+    later = BEGAN + timedelta(seconds=30)
+    marked = Path(scene.base.path("state", "sentinel", "seen", f"evt-github-{thread}"))
+    os.utime(marked, (later.timestamp(), later.timestamp()))
+    Path(scene.base.path("state", "sentinel", "github-state.json")).unlink()
+    scene.reborn()
+    assert scene.look() == 0
+    Path(scene.base.path("state", "sentinel", "github-state.json")).unlink()
+    scene.reborn()
+    hub.notify(1, updated=later + timedelta(seconds=1))
+    assert scene.look() == 1
+    assert list(scene.events()) == [f"evt-github-{thread}-20261115080031"]
+
+
+def test_notes_are_kept_only_as_long_as_a_listing_can_show_them(
+    scene: Scene, hub: Notifying
+) -> None:
+    hub.date = BEGAN + timedelta(days=9)
+    for day in range(5):
+        hub.notify(day, updated=BEGAN + timedelta(days=day))
+        scene.look()
+    assert set(scene.state["first"]) == {"1003", "1004"}
+    for day in range(5):
+        hub.notify(day, updated=BEGAN + timedelta(days=5, hours=day))
+    assert scene.look() == 5
+    assert len(scene.events()) == 10
 
 
 def test_what_the_person_reads_in_the_browser_meanwhile_is_taken_up_all_the_same(

@@ -136,7 +136,7 @@ class Notifying(FakeGitHub):
         page = int(query.get("page", 1))
         shown = found[(page - 1) * size : page * size]
         said = {
-            "ETag": f'W/"{_digest([query, found])}"',
+            "ETag": _etag(query, found),
             "Last-Modified": format_datetime(self.modified, usegmt=True),
             **({"X-Poll-Interval": self.poll_interval} if self.poll_interval else {}),
         }
@@ -168,5 +168,9 @@ class Notifying(FakeGitHub):
         return Answer(found.status, found.data, {**quota, **date, **found.headers})
 
 
-def _digest(value: Any) -> str:
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:20]
+def _etag(query: Entry, found: list[Entry]) -> str:
+    """Of all that this address leads to, whatever the page."""
+    digest = hashlib.sha256(json.dumps(query, sort_keys=True).encode())
+    for one in found:
+        digest.update(f"{one['id']} {one['updated_at']} {one['unread']}\n".encode())
+    return f'W/"{digest.hexdigest()[:20]}"'

@@ -38,7 +38,7 @@ PER_PAGE = 50  # the most that GitHub gives of notifications
 MOST_PAGES = 1000
 OVERLAP = timedelta(minutes=10)
 _PACE = (0.05, 1.0)
-_FORGET_AFTER = timedelta(days=40)  # longer than the seen index remembers
+_FORGET_AFTER = timedelta(days=1)  # longer than any overlap
 _RESERVE = 0.1  # of the hourly quota, which is not spent on details
 
 _REASONS = {
@@ -101,8 +101,8 @@ class GitHubWatcher:
     # The listing
 
     def fetch(self, *, afresh: bool = False) -> Iterator[Sequence[Any]]:
-        self._listing = listing = _Listing(self._asked())
-        conditions = {} if afresh else self._conditions(listing.asked)
+        self._listing = listing = _Listing(self.asked())
+        conditions = {} if afresh else self.conditions(listing.asked)
         for page in range(1, MOST_PAGES + 1):
             asked = listing.asked | {"per_page": str(PER_PAGE), "page": str(page)}
             reply = self._hub.look("/notifications", asked, conditions if page == 1 else None)
@@ -117,13 +117,13 @@ class GitHubWatcher:
             if 'rel="next"' not in reply.headers.get("link", ""):
                 return
 
-    def _asked(self) -> dict[str, str]:
+    def asked(self) -> dict[str, str]:
         if self._known.cursor is None:
             return {"all": "false"}
         since = self._known.cursor - OVERLAP
         return {"all": "true", "since": f"{since.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"}
 
-    def _conditions(self, asked: dict[str, str]) -> dict[str, str]:
+    def conditions(self, asked: dict[str, str]) -> dict[str, str]:
         """An ETag is that of one address; what was modified when is the same for all."""
         known, conditions = self._known, {}
         if known.scope != self._settings.scope.model_dump():
@@ -181,20 +181,19 @@ class GitHubWatcher:
         return f"{address}/{_KINDS[kind][1]}/{number}" if number and kind in _KINDS else address
 
     def _id_of(self, thread: str, updated: datetime) -> str:
-        plain, moment = f"evt-{SOURCE}-{thread}", isoformat(updated)
-        later = f"{plain}-{updated.astimezone(UTC):%Y%m%d%H%M%S}"
+        plain = f"evt-{SOURCE}-{thread}"
         first = self._known.first.get(thread)
-        if first is None:
-            first = self._first_of(plain, moment)
-        return plain if first == moment else later
+        is_first = self._is_first(plain, updated) if first is None else first == isoformat(updated)
+        return plain if is_first else f"{plain}-{updated.astimezone(UTC):%Y%m%d%H%M%S}"
 
-    def _first_of(self, plain: str, moment: str) -> str:
-        """Which update bears the plain id, should the notes on it be lost: its event tells, as
-        long as there is one; else it was another."""
+    def _is_first(self, plain: str, updated: datetime) -> bool:
+        """Whether this is the update that bears the plain id, where no note says so any more: its
+        event tells, as long as there is one; then its mark, which is younger than it."""
         found = self._setting.bus.look("events", plain)
         if found is not None and isinstance(found[1], Event):
-            return str(found[1].payload.get("updated_at"))
-        return "" if self._seen.has(plain) else moment
+            return found[1].payload.get("updated_at") == isoformat(updated)
+        marked_at = self._seen.marked_at(plain)
+        return marked_at is None or updated.timestamp() <= marked_at
 
     # Its details
 
@@ -277,16 +276,16 @@ class GitHubWatcher:
         known.asked, known.etag = listing.asked, headers.get("etag", "")
         known.last_modified = headers.get("last-modified", "")
         known.scope = self._settings.scope.model_dump()
-        self._forget_old(now)
+        self._forget_old()
         self._write()
         return Finish(at_least=at_least)
 
-    def _forget_old(self, now: datetime) -> None:
-        """Those of which the seen index knows nothing any more, either."""
-        oldest = isoformat(now - _FORGET_AFTER)
-        for thread, moment in list(self._known.first.items()):
-            if moment < oldest and not self._seen.has(f"evt-{SOURCE}-{thread}"):
-                del self._known.first[thread]
+    def _forget_old(self) -> None:
+        """Those that no listing will show any more as they were then: the seen index has them."""
+        assert self._known.cursor is not None
+        oldest = isoformat(self._known.cursor - _FORGET_AFTER)
+        first = self._known.first
+        self._known.first = {thread: moment for thread, moment in first.items() if moment >= oldest}
 
     def _write(self) -> None:
         known = self._known

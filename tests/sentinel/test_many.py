@@ -1,0 +1,61 @@
+"""Thousands of notifications in one round: every one is emitted, and memory stays flat."""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from kingdom.clients.github import GitHub
+from kingdom.runtime.role import Setting
+from kingdom.sentinel.watchers.github import GitHubWatcher
+from kingdom.settings.sentinel import GithubWatcher
+from kingdom.store.paths import BaseDir
+from tests.support.calls import in_child
+from tests.support.kingdom import MovableClock, files
+from tests.support.lookout import Lookout
+from tests.support.notifications import BEGAN, Notifying
+
+FEW, MANY = 500, 5000
+
+
+@pytest.fixture
+def hub() -> Iterator[Notifying]:
+    with Notifying() as made:
+        made.left = 400  # of 5,000: too few to ask for details
+        yield made
+
+
+def peak_of(base: BaseDir, hub: Notifying) -> int:
+    """The most memory that a round took, in a process without the server."""
+    told = Path(base.root, "peak")
+
+    def watcher(setting: Setting) -> GitHubWatcher:
+        client = GitHub(hub.token, hub.url, pace=(0, 0))
+        return GitHubWatcher(GithubWatcher(api_url=hub.url), setting, client)
+
+    def life() -> None:
+        lookout = Lookout(base, MovableClock(BEGAN + timedelta(hours=9)), watcher)
+        tracemalloc.start()
+        assert lookout.look() == len(hub.threads)
+        told.write_text(str(tracemalloc.get_traced_memory()[1]))
+        lookout.close()
+
+    assert in_child(life) == 0
+    return int(told.read_text())
+
+
+@pytest.mark.long
+def test_five_thousand(scratch: Path, hub: Notifying) -> None:
+    peaks = []
+    for number in (FEW, MANY):
+        for one in range(number):
+            hub.notify(one)
+        base = BaseDir(scratch / str(number))
+        Path(base.root).mkdir()
+        peaks.append(peak_of(base, hub))
+        assert len(files(base)["events/pending"]) == number
+    assert peaks[1] - peaks[0] < (MANY - FEW) * 1000, peaks  # bytes: less than one event's each
