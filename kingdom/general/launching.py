@@ -26,6 +26,7 @@ from kingdom.runtime.config import Config, General
 from kingdom.store import disk
 from kingdom.store.paths import BaseDir
 
+MEGABYTE = 1024 * 1024
 # The wrapper's own limit lies behind every limit that a general keeps.
 _MARGIN = 60.0
 
@@ -228,6 +229,7 @@ class Launcher:
             verify=list(job.general.manifest.verify),
             session_id=plan.session_id or job.session_id,
             no_progress_seconds=limits.no_progress_seconds,
+            max_output_bytes=job.config.settings.system.runtime.max_output_mb * MEGABYTE,
             earlier=_metrics_of_session(job, plan.session_id),
             spent_usd=job.spent_usd,
             place=job.place,

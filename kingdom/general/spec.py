@@ -55,6 +55,7 @@ class Spec:
     verify: list[str] = field(default_factory=list)
     session_id: str | None = None
     no_progress_seconds: float | None = None
+    max_output_bytes: int | None = None  # on standard output and standard error together
     earlier: Mapping[str, Any] = field(default_factory=dict)  # metrics of the session's last run
     spent_usd: float = 0.0  # by earlier attempts
     place: str = ""  # the task's own directory, with what it was told
@@ -86,7 +87,7 @@ class Spec:
 class Ended:
     """How an attempt came to its end.
 
-    `reason`: ended, lingered, asked, stopped, hangup, deadline, lost.
+    `reason`: ended, lingered, asked, stopped, hangup, deadline, flooded, lost.
     """
 
     reason: str

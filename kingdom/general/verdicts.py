@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from kingdom.engines.port import Verdict
+from kingdom.engines.wrapper import FLOODED
 from kingdom.errors import InvalidFile
 from kingdom.failures import FAILURES, Failure
 from kingdom.general.grounds import Aftermath
@@ -69,7 +70,7 @@ CONTINUED = (
     "engine_overloaded",
 )
 # Ended by force, not by a fault of its own.
-_BY_FORCE = ("cancelled", "timed_out", "no_progress", "soldier_killed")
+_BY_FORCE = ("cancelled", "timed_out", "no_progress", "too_much_output", "soldier_killed")
 
 
 @dataclass(frozen=True)
@@ -161,7 +162,9 @@ def _found_fault(
 
 
 def _ended_by_us(spec: Spec, ended: Ended) -> tuple[str, str]:
-    """A soldier that was ended for its time has no say any more, whatever it wrote meanwhile."""
+    """Whoever was ended for its time or its noise has no say any more, whatever it wrote."""
+    if ended.reason == FLOODED:
+        return "too_much_output", f"It printed more than {spec.max_output_bytes or 0:,} bytes."
     if ended.reason not in ("asked", "deadline"):
         return "", ""
     worked = spec.elapsed(ended.ended_at)

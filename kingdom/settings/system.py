@@ -149,6 +149,10 @@ class Runtime(Section):
         description="Who does the work: claude, codex, command, or rehearsal (a scripted soldier "
         "that only shows how things go).",
     )
+    max_output_mb: Positive = Field(
+        default=256,
+        description="A soldier that prints more is ended, and not tried again by itself.",
+    )
     claude: Claude = Field(default_factory=Claude)
     codex: Codex = Field(default_factory=Codex)
     command: Command = Field(default_factory=Command)
