@@ -20,6 +20,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Self
 
 from kingdom.engines import tree
+from kingdom.models.ids import is_id
 from kingdom.store import disk
 from kingdom.store.paths import BaseDir
 from kingdom.store.state import read_json, write_json
@@ -219,6 +220,14 @@ class SoldierFiles:
         """What a later task needs to go on where this one ended."""
         found = read_json(self._of_task(task_id, "checkpoint.json"), {})
         return found if isinstance(found, dict) else {}
+
+    def with_checkpoint(self) -> list[str]:
+        """Tasks that left one."""
+        end = "-checkpoint.json"
+        found = (
+            name.removesuffix(end) for name in disk.names(self._base.results) if name.endswith(end)
+        )
+        return [task_id for task_id in found if is_id(task_id)]
 
     def write_checkpoint(self, task_id: str, value: Mapping[str, Any]) -> None:
         write_json(self._of_task(task_id, "checkpoint.json"), value, sync=False)
