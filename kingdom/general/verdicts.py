@@ -20,27 +20,21 @@ from kingdom.general.grounds import Aftermath
 from kingdom.general.spec import LOST, Ended, Spec
 from kingdom.models.manifest import Retry
 from kingdom.models.reading import parse
-from kingdom.models.result import Failed, Killed, NeedsHuman, ResultBase, Skipped, Success
+from kingdom.models.result import (
+    SAID_BY_SOLDIERS,
+    Failed,
+    Killed,
+    NeedsHuman,
+    ResultBase,
+    Skipped,
+    Success,
+)
 from kingdom.models.task import Task
 from kingdom.store import disk
 
 LARGEST_RESULT = 1024 * 1024
 LONGEST_BACKOFF = 3600.0
 FRESH_HEARTBEAT = 120.0  # seconds; or the general's own limit, if that is shorter
-# What a soldier may say; the rest of the final result is the general's to write.
-SAID_BY_SOLDIERS = (
-    "summary",
-    "error",
-    "reason",
-    "question",
-    "options",
-    "default",
-    "memory_updates",
-    "notify_channel",
-    "proclamation",
-    "actions",
-    "route",
-)
 KINDS: dict[str, type[ResultBase]] = {
     "success": Success,
     "failed": Failed,

@@ -108,6 +108,12 @@ class Claude(Section):
         default_factory=list,
         description="Whose settings soldiers read; project lets a repository run commands.",
     )
+    structured_result: bool = Field(
+        default=False,
+        description="Soldiers report by a tool of the program's, which checks the form, instead of "
+        "a file. Saves a turn; one who writes the file all the same costs one more, and the "
+        "file counts. Unlike a file, such a report is lost if the program is killed with it.",
+    )
 
 
 class Codex(Section):
@@ -128,6 +134,11 @@ class Codex(Section):
     user_config: bool = Field(
         default=False,
         description="Whether ~/.codex/config.toml counts; what it says of the sandbox wins.",
+    )
+    structured_result: bool = Field(
+        default=False,
+        description="Soldiers report in their last message, in a form that the API enforces, "
+        "instead of a file. Saves a turn; the API must take such forms (strict JSON schemas).",
     )
 
 
