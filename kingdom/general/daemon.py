@@ -2,9 +2,9 @@
 
 Reads `queue/tasks/pending/` (its own), `state/control/`, `config/`, `memory/`.
 Writes `queue/tasks/`, `state/results/`, `state/prompts/`, `state/soldiers/`,
-`state/sessions.json`, `workspace/`, `memory/generals/{general}/`, `logs/sessions/`, and a line per
-step to `logs/tasks.log`. Keeps in memory one `Attempt` per task in hand; all of it can be found
-again on disk.
+`state/sessions.json`, `state/{general}/sweep.json`, `workspace/`, `memory/generals/{general}/`,
+`logs/sessions/`, and a line per step to `logs/tasks.log`. Keeps in memory one `Attempt` per task in
+hand; all of it can be found again on disk.
 
 A crash leaves soldiers running, with their tasks in `in_progress/`. The next start claims those,
 adopts the soldiers that live, harvests those that ended, and tries again what was lost. An attempt
@@ -32,6 +32,7 @@ from kingdom.general.leftovers import Leftovers
 from kingdom.general.registry import Entry, Register, Registry
 from kingdom.general.reporting import Reporter
 from kingdom.general.spec import Ended, SoldierFiles
+from kingdom.general.sweeping.sweeper import Sweeper
 from kingdom.general.tending import ASK_TMUX_AFTER, NeverBegan, Tender
 from kingdom.general.verdicts import follow
 from kingdom.models.task import Task
@@ -77,6 +78,7 @@ class General:
         self._handwork = Handwork(base, self.name)
         self._gate = Gate(setting, self._control)
         self._grounds = Grounds(setting)
+        self._sweeper = Sweeper(setting, self._files, self._grounds.repositories)
         self._watch = Watch()
         for directory in (base.soldiers, base.control, base.state):
             self._watch.add(directory)
@@ -108,6 +110,7 @@ class General:
             self._tend(attempt)
         self._take_cancelled()
         self._leftovers.sweep(self._soldiers())
+        self._sweeper.step()
         self._begin()
         return self._pause()
 
@@ -118,12 +121,19 @@ class General:
     def descriptors(self) -> Sequence[int]:
         runners = (one.descriptor for one in self._attempts.values() if one.descriptor >= 0)
         watch = [self._watch.fileno()] if self._watch.available else []
-        return [*watch, self._tmux.fileno(), self._grounds.fileno(), *runners]
+        return [
+            *watch,
+            self._tmux.fileno(),
+            self._grounds.fileno(),
+            self._sweeper.fileno(),
+            *runners,
+        ]
 
     def stop(self) -> None:
         """Soldiers keep running, and their tasks stay in progress until someone adopts them."""
         self._tmux.close()
         self._grounds.close()
+        self._sweeper.close()
         self._watch.close()
         self._registry.close()
         for attempt in self._attempts.values():
@@ -380,6 +390,9 @@ class General:
             return
         if self._control.is_frozen(id_) or self._leftovers.has_predecessor(id_):
             return
+        place = self._launcher.place_of(task, attempt.number)
+        if not self._sweeper.lets_in(place):
+            return
         if not attempt.told_of_start:
             self._reporter.started(attempt)
             attempt.told_of_start = True
@@ -389,7 +402,6 @@ class General:
         config = self._config.current
         repo = self._grounds.repo_of(task, self._package, config.settings.system.runtime.engine)
         if repo and attempt.checkout is None:
-            place = self._launcher.place_of(task, attempt.number)
             self._grounds.prepare(task, place, repo, config)
             return
         try:

@@ -165,6 +165,11 @@ FAILURES: dict[str, tuple[str, str]] = {
         "병사가 장군이 허락한 것보다 오래 아무 말도, 아무 일도 하지 않았습니다.",
         "어디까지 했는지 보려면: kingdom logs SOLDIER. 한도는 limits.no_progress_seconds 값입니다.",
     ),
+    "too_much_output": (
+        "병사의 프로그램이 허락된 것보다 많은 출력을 쏟아 냈습니다.",
+        "어떻게 시작했는지 보려면: kingdom logs SOLDIER. 한도는 system.yaml의 "
+        "runtime.max_output_mb 값입니다. 그런 뒤: kingdom retry TASK",
+    ),
     "session_lost": (
         "이어서 하려던 세션이 엔진에 더는 없습니다.",
         "저절로 새로 시작합니다.",
