@@ -64,7 +64,7 @@ class CodexEngine:
         self._progress = Progress()
 
     def availability(self) -> Availability:
-        if self._program() is None:
+        if self.program() is None:
             return Availability(
                 False,
                 f"Codex is not installed: there is no program {self._command}.",
@@ -73,7 +73,7 @@ class CodexEngine:
             )
         return Availability(True)
 
-    def _program(self) -> str | None:
+    def program(self) -> str | None:
         name = self._command
         if os.sep in name:
             name = os.path.join(self._root, os.path.expanduser(name))
@@ -84,7 +84,7 @@ class CodexEngine:
         schema = schemas.strict(order.result_schema)
         path = os.path.join(BaseDir(self._root).soldiers, order.soldier_id + SCHEMA_SUFFIX)
         argv = (
-            self._program() or self._command,
+            self.program() or self._command,
             *(("exec", "resume") if continued else ("exec",)),
             *("--json", "--skip-git-repo-check", "--ignore-rules"),
             *(() if self._user_config else ("--ignore-user-config",)),
