@@ -20,7 +20,6 @@ from kingdom.bus.port import Accept, Claim
 from kingdom.clients.tmux import Tmux, TmuxThread
 from kingdom.engines.choice import Engines
 from kingdom.errors import ConfigurationError, KingdomError, LeaseLost
-from kingdom.general import following
 from kingdom.general.actions.performing import lineage_of
 from kingdom.general.attempt import Attempt, Stage
 from kingdom.general.control import Control
@@ -405,12 +404,13 @@ class General:
         now = self._clock.monotonic()
         moments = [one.renew_at - now for one in self._attempts.values()]
         moments += [self._tender.wanted_in, self._gate.rests_for(), _LONGEST_PAUSE]
-        moments.append(self._gate.engine_rests_for())
+        moments += [
+            self._gate.engine_rests_for(),
+            self._following.rests_for(self._attempts.values()),
+        ]
         for one in self._attempts.values():
             if one.aftermath and one.aftermath.later and not self._grounds.is_busy(one.task.id):
                 moments.append(one.try_again_at - now)
-        if any(one.doing for one in self._attempts.values()):
-            moments.append(following.SECONDS)
         if self._entered is None or any(map(self._waits_for_predecessor, self._attempts.values())):
             moments.append(_SOON)
         if self._attempts and not self._watch.available:

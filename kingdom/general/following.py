@@ -12,7 +12,7 @@ envoy that was down for hours then has one to show.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -34,6 +34,7 @@ SECONDS = 2.0  # between two looks at what a soldier is doing
 MESSAGES = "messages"
 _LONGEST = 160  # characters of what it is doing
 _PROGRESS = {"progress": True}
+_TELLS_WITHIN = 60.0  # seconds; an engine that has told nothing by then never will
 
 
 class Following:
@@ -57,6 +58,11 @@ class Following:
         at = self._setting.clock.now().timestamp()
         if attempt.doing and is_due(spec.told, spec.elapsed(at), at, settings.system.progress):
             self._tell(attempt, spec, at)
+
+    def rests_for(self, attempts: Iterable[Attempt]) -> float:
+        """Seconds until someone is to be looked at again."""
+        now = self._setting.clock.now().timestamp()
+        return SECONDS if any(_is_followed(one, now) for one in attempts) else float("inf")
 
     def _tell(self, attempt: Attempt, spec: Spec, now: float) -> None:
         if attempt.doing == spec.told.get("text") or self._waits(spec.told.get("message")):
@@ -88,6 +94,12 @@ class Following:
             task_id=spec.task_id,
             trace_id=attempt.task.trace_id,
         )
+
+
+def _is_followed(attempt: Attempt, now: float) -> bool:
+    if attempt.spec is None or attempt.stage is not Stage.RUNNING:
+        return False
+    return bool(attempt.doing) or now - attempt.spec.started_at < _TELLS_WITHIN
 
 
 def is_due(told: Mapping[str, Any], worked: float, now: float, pace: Progress) -> bool:

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from kingdom.bus.port import Move
-from kingdom.general.following import is_due, presentable
+from kingdom.general.following import SECONDS, is_due, presentable
 from kingdom.settings.system import Progress
 from tests.support.barracks import Barracks, Life, environment
+from tests.support.soldiers import STAY
 
 PACE = Progress(thread_after_seconds=120, thread_every_seconds=300)
 # Prints what the test hands it, line by line, and ends when it is told to.
@@ -176,6 +177,19 @@ def test_the_next_attempt_keeps_it_too_and_says_which_it_is(barracks: Barracks) 
         assert len(post.told()) == 1, "it was told of another attempt a moment ago"
         post.passes(life, 150)
         assert post.told()[1].startswith("gen-pr has been at it for 5m (attempt 2): Edit: b.py")
+
+
+def test_one_that_has_said_nothing_yet_is_looked_at_again_soon_but_not_for_ever(
+    barracks: Barracks,
+) -> None:
+    barracks.command(STAY)
+    barracks.package(timeout_seconds=100_000)
+    barracks.publish()
+    with barracks.general() as life:
+        life.until(lambda: barracks.states() == ["running"], "it runs")
+        assert life.role.step() <= SECONDS
+        barracks.clock.shift(60)
+        life.until(lambda: life.role.step() > SECONDS, "nobody is to be looked at soon")
 
 
 def test_nothing_is_told_where_it_is_switched_off(barracks: Barracks) -> None:
