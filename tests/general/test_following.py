@@ -226,6 +226,9 @@ def test_what_a_soldier_names_is_data(barracks: Barracks) -> None:
         post.uses("Bash", command="echo hunter2-hunter2 {general} \u202e%s")
         post.shows(life, "echo *** {general} \\u202e%s")
         assert "hunter2" not in post.doing()
+        post.uses("Bash", command=f"{'a' * 70} hunter2-hunter2")
+        post.shows(life, "a" * 70)
+        assert "hunter" not in post.doing(), "cut in the middle, it would be half a secret"
 
 
 def test_it_is_told_in_the_language_of_people(barracks: Barracks) -> None:

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 
 from kingdom.engines.claude import judging, sessions, settings_file, stream
 from kingdom.engines.claude.progress import Progress
+from kingdom.engines.masked import Masked
 from kingdom.engines.port import Availability, Evidence, Order, Plan, Verdict
 from kingdom.store.paths import BaseDir
 
@@ -60,7 +61,7 @@ class ClaudeEngine:
         self._max_retries = max_retries
         self._stall_seconds = stall_seconds
         self._sources = tuple(setting_sources)
-        self._progress = Progress()
+        self._progress = Progress(Masked(environment))
 
     def availability(self) -> Availability:
         if self.program() is None:

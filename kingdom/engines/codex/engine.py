@@ -15,6 +15,7 @@ from typing import Any
 
 from kingdom.engines.codex import configuration, judging, sandbox, schemas, sessions, stream
 from kingdom.engines.codex.progress import Progress
+from kingdom.engines.masked import Masked
 from kingdom.engines.port import Availability, Evidence, Order, Plan, Verdict
 from kingdom.store import disk
 from kingdom.store.paths import BaseDir
@@ -61,7 +62,7 @@ class CodexEngine:
         self._network = network
         self._user_config = user_config
         self._config = dict(config or {})
-        self._progress = Progress()
+        self._progress = Progress(Masked(environment))
 
     def availability(self) -> Availability:
         if self.program() is None:
