@@ -15,6 +15,7 @@ from kingdom.general.following import SECONDS, is_due, presentable
 from kingdom.settings.system import Progress
 from tests.support.barracks import Barracks, Life, environment
 from tests.support.soldiers import STAY
+from tests.support.waiting import eventually
 
 PACE = Progress(thread_after_seconds=120, thread_every_seconds=300)
 # Prints what the test hands it, line by line, and ends when it is told to.
@@ -158,6 +159,22 @@ def test_a_general_that_comes_back_keeps_the_pause(barracks: Barracks) -> None:
         assert len(post.told()) == 1
         post.passes(life, 300)
         assert len(post.told()) == 2
+
+
+def test_a_general_that_was_killed_keeps_it_too(barracks: Barracks) -> None:
+    post = Post(barracks, thread_after_seconds=0.2)
+    pid = barracks.spawn(env=post.env)
+    post.uses("Edit", file_path="a.py")
+    eventually(lambda: post.told() and "a.py" in post.doing(), "the thread is told")
+    barracks.kill(pid)
+    post.deliver()
+    post.uses("Edit", file_path="b.py")
+    barracks.spawn(env=post.env)
+    eventually(lambda: "b.py" in post.doing(), "it is followed again")
+    assert len(post.told()) == 1, "told in the same step or not at all"
+    (post.home / "end").touch()
+    eventually(lambda: barracks.result(post.task), "its result")
+    assert len(post.told()) == 1
 
 
 def test_the_next_attempt_keeps_it_too_and_says_which_it_is(barracks: Barracks) -> None:

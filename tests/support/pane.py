@@ -33,9 +33,17 @@ class Pane:
     def shown(self) -> str:
         return self.run("capture-pane", "-p")
 
-    def until(self, text: str) -> str:
-        eventually(lambda: text in self.shown(), f"the screen shows {text}", told=self.shown)
-        return self.shown()
+    def until(self, *texts: str) -> str:
+        """The screen that has them all: it is drawn piece by piece."""
+        seen = ""
+
+        def there() -> bool:
+            nonlocal seen
+            seen = self.shown()
+            return all(text in seen for text in texts)
+
+        eventually(there, f"the screen shows {texts}", told=lambda: seen)
+        return seen
 
     def until_gone(self, text: str) -> None:
         eventually(lambda: text not in self.shown(), f"no {text} any more", told=self.shown)
