@@ -144,6 +144,7 @@ ROLES = {
             reads=("queue/tasks/pending", "memory"),
             writes=(
                 "queue/tasks",
+                "queue/messages/pending",
                 "state/results",
                 "state/soldiers",
                 "state/prompts",

@@ -83,6 +83,12 @@ class _Job:
         return float(spent) if isinstance(spent, int | float) else 0.0
 
     @property
+    def told_of_progress(self) -> Mapping[str, Any]:
+        """What its thread heard last; one that continues another task has that one's."""
+        found = self.earlier.get("told")
+        return found if isinstance(found, dict) else {}
+
+    @property
     def session_id(self) -> str | None:
         """Of the session to go on with; other engines cannot."""
         found = self.earlier.get("session_id")
@@ -241,6 +247,7 @@ class Launcher:
             max_output_bytes=job.config.settings.system.runtime.max_output_mb * MEGABYTE,
             earlier=_metrics_of_session(job, plan.session_id),
             spent_usd=job.spent_usd,
+            told=job.told_of_progress,
             place=job.place,
             checkout=spelled(job.checkout),
         )

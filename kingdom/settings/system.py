@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
-from kingdom.settings.section import Positive, Seconds, Section, Variable
+from kingdom.settings.section import Pause, Positive, Seconds, Section, Variable
 
 BUS_VARIABLE = "KINGDOM_BUS"
 
@@ -214,6 +214,17 @@ class Memory(Section):
     )
 
 
+class Progress(Section):
+    """What the thread of a task is told while its soldier works."""
+
+    thread_after_seconds: Pause = Field(
+        default=120.0, description="How long it works before the first time; 0: it is never told."
+    )
+    thread_every_seconds: Pause = Field(
+        default=300.0, description="The least pause between two; 0: it is told once."
+    )
+
+
 class SystemSettings(Section):
     """The kingdom as a whole."""
 
@@ -242,6 +253,11 @@ class SystemSettings(Section):
     )
     memory: Memory = Field(
         default_factory=Memory, description="What soldiers learn and the next ones are told."
+    )
+
+    progress: Progress = Field(
+        default_factory=Progress,
+        description="What the thread of a task is told while its soldier works.",
     )
 
     @property

@@ -244,7 +244,8 @@ def test_settings_do_not_change() -> None:
         (
             "system",
             "zzz: 1",
-            "Known here: timezone, language, durability, bus, delivery, runtime, git, memory.",
+            "Known here: timezone, language, durability, bus, delivery, runtime, git, memory, "
+            "progress.",
         ),
         (
             "local/king",
