@@ -101,6 +101,13 @@ FAILURES = {
             "See how far it came: kingdom logs SOLDIER; limits.no_progress_seconds sets the limit.",
         ),
         Failure(
+            "too_much_output",
+            "never",
+            "The soldier's program printed more than soldiers may.",
+            "See how it began: kingdom logs SOLDIER; runtime.max_output_mb in system.yaml is the "
+            "limit; then: kingdom retry TASK.",
+        ),
+        Failure(
             "verification_failed",
             "retry",
             "The soldier reported success, but a check of its general's did not pass.",

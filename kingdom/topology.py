@@ -145,6 +145,7 @@ ROLES = {
             reads=("queue/tasks/pending", "memory"),
             writes=(
                 "queue/tasks",
+                "queue/messages/pending",
                 "state/results",
                 "state/soldiers",
                 "state/prompts",

@@ -8,6 +8,8 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from kingdom.words.columns import cut as cut
+from kingdom.words.columns import padded, width
 from kingdom.words.harmless import harmless as harmless
 from kingdom.words.spans import age as age
 
@@ -18,12 +20,15 @@ def print_json(value: Any) -> None:
 
 def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Columns as wide as they need to be; on a terminal the last one is cut to fit."""
-    cells = [[harmless(cell, keep="") for cell in row] for row in (headings, *rows)]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     limit = terminal_width()
-    for row in cells:
-        line = "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip()
-        print(line if not limit or len(line) <= limit else f"{line[: limit - 1]}…")
+    for line in aligned(headings, rows):
+        print(cut(line, limit) if limit else line)
+
+
+def aligned(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    cells = [[harmless(cell, keep="") for cell in row] for row in (headings, *rows)]
+    widths = [max(map(width, column)) for column in zip(*cells, strict=True)]
+    return ["  ".join(map(padded, row, widths)).rstrip() for row in cells]
 
 
 def terminal_width() -> int:

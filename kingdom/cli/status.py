@@ -41,15 +41,15 @@ def run(call: Call) -> int:
 
 
 def _print(found: dict[str, Any]) -> None:
-    print(harmless(_headline(found)))
+    print(harmless(headline(found)))
     if found["roles"]:
-        print_table(HEADINGS, [_row(role) for role in found["roles"]])
+        print_table(HEADINGS, [row(role) for role in found["roles"]])
     print()
     for line in _lines(found):
         print(harmless(line))
 
 
-def _headline(found: dict[str, Any]) -> str:
+def headline(found: dict[str, Any]) -> str:
     warden, where = found["warden"], found["base_dir"]
     if warden:
         return f"{where}: running (warden pid {warden['pid']}, up {_age(warden['up_seconds'])})"
@@ -58,7 +58,7 @@ def _headline(found: dict[str, Any]) -> str:
     return f"{where}: not running. Start it with: kingdom start"
 
 
-def _row(role: dict[str, Any]) -> tuple[str, ...]:
+def row(role: dict[str, Any]) -> tuple[str, ...]:
     return (
         role["name"],
         role["state"],
@@ -85,6 +85,13 @@ def _age(seconds: float | None) -> str:
 
 
 def _lines(found: dict[str, Any]) -> Iterator[str]:
+    yield from facts(found)
+    yield from _soldiers(found["soldiers"])
+    yield from questions(found["questions"])
+
+
+def facts(found: dict[str, Any]) -> Iterator[str]:
+    """What is true of all of it, what is wrong first."""
     if found["config_problem"]:
         kept = " Until then the last good one is in force." if found["roles"] else ""
         yield f"config     {found['config_problem']}{kept}"
@@ -98,8 +105,6 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
         yield f"frozen     {', '.join(found['frozen']['tasks'])}; go on with: kingdom thaw TASK"
     yield from _watchers(found["watchers"])
     yield f"queues     {_queues(found['queues'])}"
-    yield from _soldiers(found["soldiers"])
-    yield from _questions(found["questions"])
 
 
 def _engine(engine: dict[str, Any]) -> str:
@@ -134,12 +139,22 @@ def _soldiers(soldiers: list[dict[str, Any]]) -> Iterator[str]:
         yield "soldiers   none at work"
     for one in soldiers:
         state = f" ({one['state']})" if one.get("state") not in (None, "running") else ""
-        yield f"soldier    {one.get('id')} for {one.get('task_id')}, {one.get('general')}{state}"
+        line = f"soldier    {one.get('id')} for {one.get('task_id')}, {one.get('general')}{state}"
+        yield harmless(f"{line}{_at_it(one)}", keep="")
 
 
-def _questions(questions: list[dict[str, Any]]) -> Iterator[str]:
-    if not questions:
+def _at_it(soldier: dict[str, Any]) -> str:
+    """Since when, how often it was tried, and what it does now."""
+    since = _age(soldier["up_seconds"])
+    attempt = soldier.get("attempt")
+    again = f", attempt {attempt}" if attempt not in (None, 1) else ""
+    doing = f": {soldier['doing']}" if soldier.get("doing") else ""
+    return f"{f', for {since}' if since else ''}{again}{doing}"
+
+
+def questions(asked: list[dict[str, Any]]) -> Iterator[str]:
+    if not asked:
         yield "questions  none open"
-    for one in questions:
+    for one in asked:
         yield f"question   {one['task_id']}: {one.get('question')}"
         yield f'           kingdom answer {one["task_id"]} "..."'

@@ -25,6 +25,8 @@ COMMANDS = {
     "restart": Command("restart", BEGIN, "end and start all roles, or one"),
     "run": Command("run", BEGIN, "run one role here, as a service manager does"),
     "status": Command("status", LOOK, "what runs, what waits, and what needs a person"),
+    "top": Command("top", LOOK, "all of that live, with what each soldier is doing"),
+    "doctor": Command("doctor", LOOK, "what this machine lacks, and what to do about it"),
     "ask": Command("ask", LOOK, "the questions that wait for a person"),
     "answer": Command("answer", LOOK, "answer a question, so that its task goes on"),
     "trace": Command("trace", LOOK, "the story of an event, task, message or soldier, in order"),

@@ -24,7 +24,7 @@ class CommandEngine:
                 "runtime.command.argv names no program.",
                 "Name one in config/system.yaml: runtime: {command: {argv: [./my-agent]}}.",
             )
-        if self._program() is None:
+        if self.program() is None:
             return Availability(
                 False,
                 f"The program {self._argv[0]} of runtime.command.argv is not installed.",
@@ -33,9 +33,9 @@ class CommandEngine:
         return Availability(True)
 
     def plan(self, order: Order) -> Plan:
-        return Plan((self._program() or self._argv[0], *self._argv[1:]))
+        return Plan((self.program() or self._argv[0], *self._argv[1:]))
 
-    def _program(self) -> str | None:
+    def program(self) -> str | None:
         """Its full path: soldiers work elsewhere, so a relative one means one of the kingdom's."""
         name = self._argv[0]
         if os.sep in name:

@@ -3,7 +3,7 @@
 Reads `state/soldiers/{soldier}.json`, the spec that its general wrote. Makes `.claim` beside it
 before anything is started (a general that gave the attempt up has made it already, and then
 nothing is), and `.exit` at the end. Output goes to `logs/sessions/`, and to the terminal for
-whoever attaches.
+whoever attaches. A program that prints more than it may is killed, and most of it is thrown away.
 
 It needs no general: killed daemons, a stopped kingdom and a hung program are all survived, because
 the wall clock is looked at here as well. A wrapper that is killed leaves a `.claim` and no `.exit`,
@@ -30,11 +30,13 @@ _ASKS = {
     signal.SIGHUP: "hangup",
     STOP: "stopped",
 }
+FLOODED = "flooded"
 _SIGNALS = {signal.SIGCHLD, *_ASKS}
 _LARGEST_SPEC = 16 * 1024 * 1024
 _LARGEST_RESULT = 1024 * 1024
 _TICK = 0.5  # seconds between two looks at the clock and at the output
 _QUICK_TICK = 0.02
+_KEPT_OF_FLOOD = 1024 * 1024  # bytes of each file
 _GRACE = 5.0  # seconds a tree has between TERM and KILL
 _UNKILLABLE = 30.0  # seconds after which a process that survives KILL (a dead disk) is left alone
 _CANNOT_START = 127
@@ -92,11 +94,14 @@ class Wrapper:
         out, err = str(self._spec["stdout"]), str(self._spec["stderr"])
         self._output = disk.create_and_open(out, disk.MODE)
         self._errors = disk.create_and_open(err, disk.MODE)
+        files = (self._output, self._errors)
         self._echo = _Echo(f"{self._soldier}: {self._spec['task_id']}", out, err)
         status = self._await(self._start(_words(self._spec["argv"])), lingers=True)
         self._end_tree()
         self._write_said()
         checks = self._verify() if self._wants_checks() else []
+        if self._reason == FLOODED:
+            _cut(*files)
         code = os.waitstatus_to_exitcode(status)
         return {
             "code": code if code >= 0 else None,
@@ -140,7 +145,8 @@ class Wrapper:
             status = _reap(pid)
             if status is not None:
                 return status
-            reason = self._asked or self._overdue() or (lingers and self._lingers()) or ""
+            reason = self._asked or self._overdue() or self._floods()
+            reason = reason or (lingers and self._lingers()) or ""
             if reason:
                 self._reason = reason
                 return self._end_tree(pid)
@@ -162,6 +168,13 @@ class Wrapper:
             return ""
         return "deadline" if time.time() >= _number(self._spec["deadline"]) else ""
 
+    def _floods(self) -> str:
+        limit = self._spec.get("max_output_bytes")
+        if not limit:
+            return ""
+        size = sum(disk.size_of(file) for file in {self._output, self._errors})
+        return FLOODED if size > _number(limit) else ""
+
     def _lingers(self) -> str:
         """A program that reported some time ago, and does not end."""
         facts = disk.facts_of(str(self._spec["result_path"]))
@@ -174,7 +187,9 @@ class Wrapper:
 
     def _end_tree(self, pid: int = 0) -> int:
         """Everything below us: asked, then killed. The wait status of `pid`."""
-        status, began, number = None, time.monotonic(), signal.SIGTERM
+        status, began = None, time.monotonic()
+        # Whoever floods the disk is not given the time to go on with it.
+        number = signal.SIGKILL if self._reason == FLOODED else signal.SIGTERM
         told: set[int] = set()
         while True:
             ended = _reap(pid) if status is None else _reap(0)
@@ -250,6 +265,15 @@ class _Echo:
             os.write(1, data)
         except OSError:
             return
+
+
+def _cut(*files: int) -> None:
+    """What shows how it began is enough, and the disk may be full of the rest."""
+    for file in files:
+        size = disk.size_of(file)
+        if size > _KEPT_OF_FLOOD:
+            disk.cut(file, _KEPT_OF_FLOOD)
+            disk.write_at(file, f"\n[{size:,} bytes in all]\n".encode(), _KEPT_OF_FLOOD)
 
 
 def _reap(pid: int) -> int | None:

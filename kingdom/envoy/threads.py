@@ -50,7 +50,7 @@ def after(
         return left
     if is_final(message):
         left.pop(task_id, None)
-    elif thread and task_id not in left and not stands_alone(message):
+    elif thread and task_id not in left and not stands_alone(message) and not is_passing(message):
         left[task_id] = ThreadMapping(
             channel=thread.channel, thread_ts=thread.thread_ts, created_at=now
         )
@@ -65,6 +65,11 @@ def named(message: MessageBase, key: str) -> str:
 
 def stands_alone(message: MessageBase) -> bool:
     return isinstance(message, Notification) and bool(message.channel)
+
+
+def is_passing(message: MessageBase) -> bool:
+    """Whether it only tells how work goes on. Come late, it must not keep a thread that is over."""
+    return message.context.get("progress") is True
 
 
 def is_final(message: MessageBase) -> bool:

@@ -81,6 +81,7 @@ class Attempt:
             "attempt": spec.attempt,
             "started_at": isoformat(datetime.fromtimestamp(spec.started_at, UTC)),
             "state": str(self.stage),
+            **({"spent_usd": spec.spent_usd} if spec.spent_usd else {}),
             **({"doing": self.doing} if self.doing else {}),
         }
 

@@ -1,10 +1,11 @@
 """The general: runs soldiers for its tasks, many at once, and waits for none of them.
 
 Reads `queue/tasks/pending/` (its own), `state/control/`, `config/`, `memory/`.
-Writes `queue/tasks/`, `state/results/`, `state/prompts/`, `state/soldiers/`,
-`state/sessions.json`, `workspace/`, `memory/generals/{general}/`, `logs/sessions/`, and a line per
-step to `logs/tasks.log`. Keeps in memory one `Attempt` per task in hand; all of it can be found
-again on disk.
+Writes `queue/tasks/`, `queue/messages/pending/` (what soldiers do meanwhile), `state/results/`,
+`state/prompts/`, `state/soldiers/`, `state/sessions.json`, `state/{general}/sweep.json`,
+`workspace/`, `memory/generals/{general}/`, `logs/sessions/`, and a line per step to
+`logs/tasks.log`. Keeps in memory one `Attempt` per task in hand; all of it can be found again on
+disk.
 
 A crash leaves soldiers running, with their tasks in `in_progress/`. The next start claims those,
 adopts the soldiers that live, harvests those that ended, and tries again what was lost. An attempt
@@ -14,7 +15,6 @@ is begun by whoever makes its `.claim` first, so none begins twice, and none aft
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from datetime import timedelta
 
 from kingdom.bus.port import Accept, Claim
@@ -24,6 +24,7 @@ from kingdom.errors import ConfigurationError, KingdomError, LeaseLost
 from kingdom.general.actions.performing import lineage_of
 from kingdom.general.attempt import Attempt, Stage
 from kingdom.general.control import Control
+from kingdom.general.following import Following
 from kingdom.general.gate import Gate
 from kingdom.general.grounds import AFTER, BEFORE, Aftermath, Grounds, Heard, code_of
 from kingdom.general.handwork import Handwork
@@ -32,6 +33,7 @@ from kingdom.general.leftovers import Leftovers
 from kingdom.general.registry import Entry, Register, Registry
 from kingdom.general.reporting import Reporter
 from kingdom.general.spec import Ended, SoldierFiles
+from kingdom.general.sweeping.sweeper import Sweeper
 from kingdom.general.tending import ASK_TMUX_AFTER, NeverBegan, Tender
 from kingdom.general.verdicts import follow
 from kingdom.models.task import Task
@@ -45,7 +47,6 @@ CANCELLED, POISON = "cancelled", "crashed_too_often"
 _AT_ONCE = 10  # soldiers begun in one step, so that a step stays short
 _LONGEST_PAUSE = float(ROLES["general"].poll_seconds)
 _SOON, _WITHOUT_NOTIFICATION = 0.05, 0.5
-_FOLLOW_SECONDS = 2.0  # between two looks at what a soldier is doing
 
 
 def make(setting: Setting) -> General:
@@ -73,10 +74,12 @@ class General:
         self._tmux = TmuxThread(Tmux(base, environment))
         self._tender = Tender(self._files, self._tmux, clock)
         self._reporter = Reporter(setting, self._files, self._control, self._engines)
+        self._following = Following(setting, self._files, self._engines)
         self._leftovers = Leftovers(base, self.name, self._files, self._bus, clock)
         self._handwork = Handwork(base, self.name)
         self._gate = Gate(setting, self._control)
         self._grounds = Grounds(setting)
+        self._sweeper = Sweeper(setting, self._files, self._grounds.repositories)
         self._watch = Watch()
         for directory in (base.soldiers, base.control, base.state):
             self._watch.add(directory)
@@ -108,6 +111,7 @@ class General:
             self._tend(attempt)
         self._take_cancelled()
         self._leftovers.sweep(self._soldiers())
+        self._sweeper.step()
         self._begin()
         return self._pause()
 
@@ -118,12 +122,19 @@ class General:
     def descriptors(self) -> Sequence[int]:
         runners = (one.descriptor for one in self._attempts.values() if one.descriptor >= 0)
         watch = [self._watch.fileno()] if self._watch.available else []
-        return [*watch, self._tmux.fileno(), self._grounds.fileno(), *runners]
+        return [
+            *watch,
+            self._tmux.fileno(),
+            self._grounds.fileno(),
+            self._sweeper.fileno(),
+            *runners,
+        ]
 
     def stop(self) -> None:
         """Soldiers keep running, and their tasks stay in progress until someone adopts them."""
         self._tmux.close()
         self._grounds.close()
+        self._sweeper.close()
         self._watch.close()
         self._registry.close()
         for attempt in self._attempts.values():
@@ -217,7 +228,7 @@ class General:
             self._gate.tmux_works()
             self._reporter.spawned(attempt)
         if fate is None:
-            self._follow(attempt)
+            self._following.look(attempt)
         if isinstance(fate, Ended):
             attempt.has_ended = True
             if self._is_wound_up(attempt, fate):
@@ -275,18 +286,6 @@ class General:
         if found.later is not None:
             pause = max((found.later - self._clock.now()).total_seconds(), 1.0)
             attempt.try_again_at = self._clock.monotonic() + pause
-
-    def _follow(self, attempt: Attempt) -> None:
-        """What its engine tells of it goes to `state/sessions.json`."""
-        now, spec = self._clock.monotonic(), attempt.spec
-        if spec is None or attempt.stage is not Stage.RUNNING:
-            return
-        if now - attempt.followed_at < _FOLLOW_SECONDS:
-            return
-        attempt.followed_at = now
-        with suppress(ConfigurationError):  # its engine is configured no more
-            engine = self._engines.named(spec.engine, self._config.current.settings)
-            attempt.doing = engine.progress(spec.stdout)
 
     def _give_up_start(self, attempt: Attempt, fate: NeverBegan) -> None:
         """No attempt is counted. What a former life did not get to start is started now."""
@@ -380,6 +379,9 @@ class General:
             return
         if self._control.is_frozen(id_) or self._leftovers.has_predecessor(id_):
             return
+        place = self._launcher.place_of(task, attempt.number)
+        if not self._sweeper.lets_in(place):
+            return
         if not attempt.told_of_start:
             self._reporter.started(attempt)
             attempt.told_of_start = True
@@ -389,7 +391,6 @@ class General:
         config = self._config.current
         repo = self._grounds.repo_of(task, self._package, config.settings.system.runtime.engine)
         if repo and attempt.checkout is None:
-            place = self._launcher.place_of(task, attempt.number)
             self._grounds.prepare(task, place, repo, config)
             return
         try:
@@ -416,12 +417,13 @@ class General:
         now = self._clock.monotonic()
         moments = [one.renew_at - now for one in self._attempts.values()]
         moments += [self._tender.wanted_in, self._gate.rests_for(), _LONGEST_PAUSE]
-        moments.append(self._gate.engine_rests_for())
+        moments += [
+            self._gate.engine_rests_for(),
+            self._following.rests_for(self._attempts.values()),
+        ]
         for one in self._attempts.values():
             if one.aftermath and one.aftermath.later and not self._grounds.is_busy(one.task.id):
                 moments.append(one.try_again_at - now)
-        if any(one.doing for one in self._attempts.values()):
-            moments.append(_FOLLOW_SECONDS)
         if self._entered is None or any(map(self._waits_for_predecessor, self._attempts.values())):
             moments.append(_SOON)
         if self._attempts and not self._watch.available:

@@ -78,7 +78,7 @@ class Grounds:
         return None if engine == _REHEARSAL else task.repo or general.manifest.default_repo
 
     def prepare(self, task: Task, place: str, repo: str, config: Config) -> None:
-        repositories = self._repositories(config)
+        repositories = self.repositories(config)
         payload = task.payload
         wish: dict[str, Any] = {"head_sha": _text(payload.get("head_sha"))}
         if task.type.startswith("github.pr."):
@@ -88,7 +88,7 @@ class Grounds:
         ground = os.path.basename(place)
         self._ask(BEFORE, task.id, lambda: repositories.prepare(repo, ground, **wish))
 
-    def _repositories(self, config: Config) -> Repositories:
+    def repositories(self, config: Config) -> Repositories:
         settings, environment = config.settings.system.git, self._setting.environment
         manifests = [one.manifest for one in config.generals.values()]
         named = {one.default_repo for one in manifests}
@@ -123,7 +123,7 @@ class Grounds:
             commit=checkout.head if checkout else None,
             branch=checkout.branch if checkout else None,
         )
-        repositories = self._repositories(config)
+        repositories = self.repositories(config)
         means = Means(
             self._setting.base,
             self._setting.clock,

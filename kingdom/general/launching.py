@@ -21,13 +21,22 @@ from kingdom.general.brief.guides import Told
 from kingdom.general.checkouts.repositories import Checkout
 from kingdom.general.grounds import spelled
 from kingdom.general.spec import SoldierFiles, Spec
+from kingdom.models.report import report_schema
 from kingdom.models.task import Task
 from kingdom.runtime.config import Config, General
 from kingdom.store import disk
 from kingdom.store.paths import BaseDir
 
+MEGABYTE = 1024 * 1024
 # The wrapper's own limit lies behind every limit that a general keeps.
 _MARGIN = 60.0
+
+
+_STRUCTURED = {
+    "claude": "Write no result file: report by calling the tool StructuredOutput, once, as the "
+    "last thing you do. It takes the same object, without `task_id`.",
+    "codex": "Write no result file: let the object be all of your last message, without `task_id`.",
+}
 
 
 class EngineUnsupported(NeverWorks):
@@ -72,6 +81,12 @@ class _Job:
     def spent_usd(self) -> float:
         spent = self.earlier.get("spent_usd") if self.attempt > 1 else None
         return float(spent) if isinstance(spent, int | float) else 0.0
+
+    @property
+    def told_of_progress(self) -> Mapping[str, Any]:
+        """What its thread heard last; one that continues another task has that one's."""
+        found = self.earlier.get("told")
+        return found if isinstance(found, dict) else {}
 
     @property
     def session_id(self) -> str | None:
@@ -135,7 +150,7 @@ class Launcher:
         place = workspace.directory_for(self._base, task, earlier)
         told = guides.assemble(
             self._base,
-            config.guide,
+            _guide(engine, config),
             general,
             task,
             checkout.path if checkout else place,
@@ -204,6 +219,7 @@ class Launcher:
             home=self._home(job),
             budget_usd=None if limits.budget_usd is None else limits.budget_usd - job.spent_usd,
             max_turns=limits.max_turns,
+            result_schema=report_schema() if _is_structured(job.engine, job.config) else {},
         )
         plan = job.engine.plan(order)
         for path, content in plan.files.items():
@@ -228,8 +244,10 @@ class Launcher:
             verify=list(job.general.manifest.verify),
             session_id=plan.session_id or job.session_id,
             no_progress_seconds=limits.no_progress_seconds,
+            max_output_bytes=job.config.settings.system.runtime.max_output_mb * MEGABYTE,
             earlier=_metrics_of_session(job, plan.session_id),
             spent_usd=job.spent_usd,
+            told=job.told_of_progress,
             place=job.place,
             checkout=spelled(job.checkout),
         )
@@ -255,6 +273,22 @@ def _variables_of(engine: Engine, config: Config) -> Sequence[str]:
     runtime = config.settings.system.runtime
     by_engine = {"claude": runtime.claude.env, "codex": runtime.codex.env}
     return by_engine.get(engine.name, ())
+
+
+def _is_structured(engine: Engine, config: Config) -> bool:
+    runtime = config.settings.system.runtime
+    by_engine = {
+        "claude": runtime.claude.structured_result,
+        "codex": runtime.codex.structured_result,
+    }
+    return by_engine.get(engine.name, False)
+
+
+def _guide(engine: Engine, config: Config) -> str:
+    """The kingdom's own, and how to report where that is not in a file."""
+    if not _is_structured(engine, config):
+        return config.guide
+    return f"{config.guide.rstrip()}\n\n{_STRUCTURED[engine.name]}\n"
 
 
 def _metrics_of_session(job: _Job, session_id: str | None) -> Mapping[str, Any]:

@@ -296,6 +296,7 @@ class Reporter:
                 "session_id": judgement.session_id if goes_on else None,
                 "workspace": spec.place or spec.cwd,
                 "metrics": dict(judgement.metrics),
+                "told": dict(spec.told),
                 "spent_usd": spec.spent_usd + (spent if isinstance(spent, int | float) else 0.0),
                 **more,
             },

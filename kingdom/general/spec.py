@@ -20,6 +20,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Self
 
 from kingdom.engines import tree
+from kingdom.models.ids import is_id
 from kingdom.store import disk
 from kingdom.store.paths import BaseDir
 from kingdom.store.state import read_json, write_json
@@ -55,8 +56,10 @@ class Spec:
     verify: list[str] = field(default_factory=list)
     session_id: str | None = None
     no_progress_seconds: float | None = None
+    max_output_bytes: int | None = None  # on standard output and standard error together
     earlier: Mapping[str, Any] = field(default_factory=dict)  # metrics of the session's last run
     spent_usd: float = 0.0  # by earlier attempts
+    told: Mapping[str, Any] = field(default_factory=dict)  # to its thread: `at`, `text`, `message`
     place: str = ""  # the task's own directory, with what it was told
     checkout: Mapping[str, str] = field(default_factory=dict)
     paused_seconds: float = 0.0
@@ -86,7 +89,7 @@ class Spec:
 class Ended:
     """How an attempt came to its end.
 
-    `reason`: ended, lingered, asked, stopped, hangup, deadline, lost.
+    `reason`: ended, lingered, asked, stopped, hangup, deadline, flooded, lost.
     """
 
     reason: str
@@ -218,6 +221,14 @@ class SoldierFiles:
         """What a later task needs to go on where this one ended."""
         found = read_json(self._of_task(task_id, "checkpoint.json"), {})
         return found if isinstance(found, dict) else {}
+
+    def with_checkpoint(self) -> list[str]:
+        """Tasks that left one."""
+        end = "-checkpoint.json"
+        found = (
+            name.removesuffix(end) for name in disk.names(self._base.results) if name.endswith(end)
+        )
+        return [task_id for task_id in found if is_id(task_id)]
 
     def write_checkpoint(self, task_id: str, value: Mapping[str, Any]) -> None:
         write_json(self._of_task(task_id, "checkpoint.json"), value, sync=False)

@@ -13,33 +13,28 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from kingdom.engines.port import Verdict
+from kingdom.engines.wrapper import FLOODED
 from kingdom.errors import InvalidFile
 from kingdom.failures import FAILURES, Failure
 from kingdom.general.grounds import Aftermath
 from kingdom.general.spec import LOST, Ended, Spec
 from kingdom.models.manifest import Retry
 from kingdom.models.reading import parse
-from kingdom.models.result import Failed, Killed, NeedsHuman, ResultBase, Skipped, Success
+from kingdom.models.result import (
+    SAID_BY_SOLDIERS,
+    Failed,
+    Killed,
+    NeedsHuman,
+    ResultBase,
+    Skipped,
+    Success,
+)
 from kingdom.models.task import Task
 from kingdom.store import disk
 
 LARGEST_RESULT = 1024 * 1024
 LONGEST_BACKOFF = 3600.0
 FRESH_HEARTBEAT = 120.0  # seconds; or the general's own limit, if that is shorter
-# What a soldier may say; the rest of the final result is the general's to write.
-SAID_BY_SOLDIERS = (
-    "summary",
-    "error",
-    "reason",
-    "question",
-    "options",
-    "default",
-    "memory_updates",
-    "notify_channel",
-    "proclamation",
-    "actions",
-    "route",
-)
 KINDS: dict[str, type[ResultBase]] = {
     "success": Success,
     "failed": Failed,
@@ -69,7 +64,7 @@ CONTINUED = (
     "engine_overloaded",
 )
 # Ended by force, not by a fault of its own.
-_BY_FORCE = ("cancelled", "timed_out", "no_progress", "soldier_killed")
+_BY_FORCE = ("cancelled", "timed_out", "no_progress", "too_much_output", "soldier_killed")
 
 
 @dataclass(frozen=True)
@@ -161,7 +156,9 @@ def _found_fault(
 
 
 def _ended_by_us(spec: Spec, ended: Ended) -> tuple[str, str]:
-    """A soldier that was ended for its time has no say any more, whatever it wrote meanwhile."""
+    """Whoever was ended for its time or its noise has no say any more, whatever it wrote."""
+    if ended.reason == FLOODED:
+        return "too_much_output", f"It printed more than {spec.max_output_bytes or 0:,} bytes."
     if ended.reason not in ("asked", "deadline"):
         return "", ""
     worked = spec.elapsed(ended.ended_at)

@@ -19,6 +19,21 @@ BELONGS_TO = {
     "default": ("needs_human",),
 }
 
+# What a soldier may say; the rest of the final result is the general's to write.
+SAID_BY_SOLDIERS = (
+    "summary",
+    "error",
+    "reason",
+    "question",
+    "options",
+    "default",
+    "memory_updates",
+    "notify_channel",
+    "proclamation",
+    "actions",
+    "route",
+)
+
 
 class Proclamation(Part):
     """Something to announce in a channel besides the task's own thread."""

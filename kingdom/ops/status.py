@@ -7,6 +7,7 @@ to import is imported only when nothing else can tell.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from kingdom.clock import Clock, SystemClock
@@ -42,7 +43,7 @@ def status(
         "frozen": frozen(base),
         "watchers": watchers(base, now),
         "queues": counts(base, _COUNTED, {one for one in states() if one not in ENDED}),
-        "soldiers": soldiers(base),
+        "soldiers": [_since(one, now) for one in soldiers(base)],
         "questions": questions(base),
     }
 
@@ -143,6 +144,17 @@ def soldiers(base: BaseDir) -> list[dict[str, Any]]:
     found = read_json(base.sessions_file, [])
     listed = [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
     return [one for one in listed if _is_at_work(base, one)]
+
+
+def _since(entry: dict[str, Any], now: float) -> dict[str, Any]:
+    return {**entry, "up_seconds": _ago(_seconds(entry.get("started_at")), now)}
+
+
+def _seconds(moment: object) -> float | None:
+    try:
+        return datetime.fromisoformat(str(moment)).timestamp()
+    except ValueError:  # written by hand
+        return None
 
 
 def _is_at_work(base: BaseDir, entry: Mapping[str, Any]) -> bool:

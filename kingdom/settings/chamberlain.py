@@ -48,6 +48,18 @@ class Retention(Section):
     session_logs_days: Days = Field(default=7, description="logs/sessions/.")
     seen_days: Days = Field(default=30, description="state/sentinel/seen/.")
     dead_days: Days = Field(default=30, description="dead/ of all queues; reported before.")
+    workspaces_days: Days = Field(
+        default=7,
+        description="workspace/{general}/{task}/ after the last work there ended; what a soldier "
+        "left uncommitted or unpushed is kept first. Its general looks every hour.",
+    )
+    kept_refs_days: Days = Field(
+        default=30,
+        description="What was kept of them: refs/kingdom/ in the clones, and what was moved aside.",
+    )
+    clones_days: Days = Field(
+        default=30, description="Clones that no task has used, with nothing kept in them."
+    )
 
 
 class TokenLimits(Section):

@@ -39,6 +39,7 @@ def _variable_name(name: str) -> str:
 
 # Upper bounds keep a slip of the keyboard out of date arithmetic.
 Seconds = Annotated[float, Field(gt=0, le=31_536_000)]
+Pause = Annotated[float, Field(ge=0, le=31_536_000)]
 Days = Annotated[int, Field(ge=1, le=36_500)]
 Positive = Annotated[int, Field(ge=1)]
 Percent = Annotated[float, Field(ge=0, le=100)]

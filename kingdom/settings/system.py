@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
-from kingdom.settings.section import Positive, Seconds, Section, Variable
+from kingdom.settings.section import Pause, Positive, Seconds, Section, Variable
 
 BUS_VARIABLE = "KINGDOM_BUS"
 
@@ -108,6 +108,12 @@ class Claude(Section):
         default_factory=list,
         description="Whose settings soldiers read; project lets a repository run commands.",
     )
+    structured_result: bool = Field(
+        default=False,
+        description="Soldiers report by a tool of the program's, which checks the form, instead of "
+        "a file. Saves a turn; one who writes the file all the same costs one more, and the "
+        "file counts. Unlike a file, such a report is lost if the program is killed with it.",
+    )
 
 
 class Codex(Section):
@@ -129,6 +135,11 @@ class Codex(Section):
         default=False,
         description="Whether ~/.codex/config.toml counts; what it says of the sandbox wins.",
     )
+    structured_result: bool = Field(
+        default=False,
+        description="Soldiers report in their last message, in a form that the API enforces, "
+        "instead of a file. Saves a turn; the API must take such forms (strict JSON schemas).",
+    )
 
 
 class Command(Section):
@@ -148,6 +159,10 @@ class Runtime(Section):
         default="claude",
         description="Who does the work: claude, codex, command, or rehearsal (a scripted soldier "
         "that only shows how things go).",
+    )
+    max_output_mb: Positive = Field(
+        default=256,
+        description="A soldier that prints more is ended, and not tried again by itself.",
     )
     claude: Claude = Field(default_factory=Claude)
     codex: Codex = Field(default_factory=Codex)
@@ -199,6 +214,17 @@ class Memory(Section):
     )
 
 
+class Progress(Section):
+    """What the thread of a task is told while its soldier works."""
+
+    thread_after_seconds: Pause = Field(
+        default=120.0, description="How long it works before the first time; 0: it is never told."
+    )
+    thread_every_seconds: Pause = Field(
+        default=300.0, description="The least pause between two; 0: it is told once."
+    )
+
+
 class SystemSettings(Section):
     """The kingdom as a whole."""
 
@@ -227,6 +253,11 @@ class SystemSettings(Section):
     )
     memory: Memory = Field(
         default_factory=Memory, description="What soldiers learn and the next ones are told."
+    )
+
+    progress: Progress = Field(
+        default_factory=Progress,
+        description="What the thread of a task is told while its soldier works.",
     )
 
     @property

@@ -285,6 +285,11 @@ def size_of(descriptor: int) -> int:
     return os.fstat(descriptor).st_size
 
 
+def cut(descriptor: int, size: int) -> None:
+    """What comes after so many bytes is gone."""
+    os.ftruncate(descriptor, size)
+
+
 def read(path: str, limit: int) -> tuple[bytes, os.stat_result]:
     """A regular file's content; never follows a link, never waits on a pipe, never reads too much.
 

@@ -34,6 +34,9 @@ SENTENCES: dict[str, str] = {
     "king_no_question": "{task}에는 질문이 없었습니다.",
     "king_answered_already": "{task}의 질문에는 이미 답이 있습니다.",
     "king_not_installed": "{task} 작업을 맡은 {general}이(가) 설치되어 있지 않습니다.",
+    # What a general says of a soldier at work.
+    "general_working": "{general}, 작업 중입니다 ({span}): {doing}",
+    "general_working_again": "{general}, {attempt}번째 시도로 작업 중입니다 ({span}): {doing}",
 }
 
 # Every failure of `kingdom.failures`: what happened, and what helps. Paths, keys and commands are
@@ -166,6 +169,11 @@ FAILURES: dict[str, tuple[str, str]] = {
     "no_progress": (
         "병사가 장군이 허락한 것보다 오래 아무 말도, 아무 일도 하지 않았습니다.",
         "어디까지 했는지 보려면: kingdom logs SOLDIER. 한도는 limits.no_progress_seconds 값입니다.",
+    ),
+    "too_much_output": (
+        "병사의 프로그램이 허락된 것보다 많은 출력을 쏟아 냈습니다.",
+        "어떻게 시작했는지 보려면: kingdom logs SOLDIER. 한도는 system.yaml의 "
+        "runtime.max_output_mb 값입니다. 그런 뒤: kingdom retry TASK",
     ),
     "session_lost": (
         "이어서 하려던 세션이 엔진에 더는 없습니다.",

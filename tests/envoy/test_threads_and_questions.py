@@ -388,3 +388,16 @@ def test_a_damaged_sent_message_costs_that_message(
         state(base, name).unlink()
     live()
     assert set(awaiting(base)) == set(mappings(base)) == {TASK}
+
+
+def test_news_of_work_under_way_that_comes_late_keeps_no_thread(
+    base: BaseDir, live: Callable[..., Life]
+) -> None:
+    life = live()
+    publish(base, start(1), update(2, progress=True))
+    life.go()
+    assert load(base, "messages/sent", "msg-20260207-002")["thread_ts"] == TASK
+    assert mappings(base).keys() == {TASK}
+    publish(base, update(3, final=True), update(4, progress=True))
+    life.go()
+    assert mappings(base) == {}

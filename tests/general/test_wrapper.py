@@ -197,3 +197,34 @@ def test_a_failed_check_is_the_last(post: Post) -> None:
 def test_nothing_is_checked_without_a_success(post: Post) -> None:
     assert post.run("true", verify=["touch never"])["verify"] == []
     assert not post.place.joinpath("never").exists()
+
+
+FLOOD = "for n in $(seq 60); do head -c 1000000 /dev/zero; done; sleep 1000"
+
+
+@pytest.mark.parametrize("to", ["", ">&2"])
+def test_a_program_that_floods_is_killed_and_most_of_it_thrown_away(post: Post, to: str) -> None:
+    deaf = f'trap "" TERM HUP INT; echo begins {to}; ({FLOOD}) {to}'
+    ended = post.run(deaf, max_output_bytes=4_000_000)
+    assert (ended["reason"], ended["signal"]) == ("flooded", 9)
+    assert tree.members(-1, ID) == {}
+    kept = post.place.joinpath("err" if to else "out").read_bytes()
+    assert kept.startswith(b"begins\n")
+    assert kept.endswith(b" bytes in all]\n")
+    assert len(kept) < 1_100_000
+
+
+def test_a_check_that_floods_is_killed_as_well(post: Post) -> None:
+    checks = [FLOOD, "touch never"]
+    ended = post.run(f"echo '{RESULT}' > raw", max_output_bytes=2_000_000, verify=checks)
+    assert (ended["reason"], len(ended["verify"])) == ("flooded", 1)
+    assert not post.place.joinpath("never").exists()
+    assert post.place.joinpath("err").stat().st_size < 1_100_000
+
+
+def test_as_much_as_allowed_is_kept_whole(post: Post) -> None:
+    script = "head -c 2000000 /dev/zero; head -c 2000000 /dev/zero >&2"
+    ended = post.run(f"{script}; sleep 1", max_output_bytes=4_000_000)
+    assert ended["reason"] == "ended"
+    sizes = [post.place.joinpath(name).stat().st_size for name in ("out", "err")]
+    assert sizes == [2_000_000, 2_000_000]

@@ -112,6 +112,9 @@ def test_the_defaults_are_those_of_the_specification() -> None:
         "session_logs_days": 7,
         "seen_days": 30,
         "dead_days": 30,
+        "workspaces_days": 7,
+        "kept_refs_days": 30,
+        "clones_days": 30,
     }
     assert settings.system.delivery.events.backoff.model_dump() == {
         "base_seconds": 1,
@@ -241,7 +244,8 @@ def test_settings_do_not_change() -> None:
         (
             "system",
             "zzz: 1",
-            "Known here: timezone, language, durability, bus, delivery, runtime, git, memory.",
+            "Known here: timezone, language, durability, bus, delivery, runtime, git, memory, "
+            "progress.",
         ),
         (
             "local/king",

@@ -6,9 +6,12 @@ from importlib import import_module
 from typing import get_args
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kingdom.settings.system import SystemSettings
 from kingdom.words import LANGUAGES, Words, places
+from kingdom.words.columns import cut, padded, width
 from kingdom.words.harmless import harmless
 
 SENTENCES = {name: import_module(f"kingdom.words.{name}").SENTENCES for name in LANGUAGES}
@@ -42,3 +45,16 @@ def test_what_is_put_into_a_sentence_is_not_looked_at_again() -> None:
 def test_what_does_not_show_is_spelled() -> None:
     assert harmless("a\x1b[31mb\u202e\n\tc") == "a\\u001b[31mb\\u202e\n\tc"
     assert harmless("a\nb", keep="") == "a\\u000ab"
+
+
+def test_korean_takes_two_columns_a_letter_and_marks_take_none() -> None:
+    assert [width(text) for text in ("abc", "한글", "e\u0301", "한a…")] == [3, 4, 1, 4]
+    assert padded("한", 4) == "한  "
+
+
+@given(st.text(st.sampled_from("ab한글\u0301…"), max_size=12), st.integers(0, 12))
+def test_what_is_cut_fits_and_says_so(text: str, columns: int) -> None:
+    shown = cut(text, columns)
+    assert width(shown) <= columns
+    assert shown == text or not columns or shown.endswith("…")
+    assert (shown == text) == (width(text) <= columns)

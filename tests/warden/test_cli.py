@@ -7,11 +7,13 @@ import json
 import os
 import signal
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kingdom.clock import SystemClock, isoformat
 from kingdom.ops.stopping import running
 from kingdom.runtime.processes import Seat
 from kingdom.store import disk
@@ -327,3 +329,34 @@ def test_a_command_without_a_king_waits_for_one(base: BaseDir) -> None:
 def test_roles_are_completed(base: BaseDir, words: list[str], offered: set[str]) -> None:
     said = kingdom("complete", "--", "--base-dir", base.root, *words)
     assert {line.split("\t")[0] for line in said.lines} == offered
+
+
+# Soldiers at work
+
+
+def entry(**fields: Any) -> dict[str, Any]:
+    since = isoformat(SystemClock().now() - timedelta(minutes=12, seconds=30))
+    return {
+        "id": "soldier-1-1", "task_id": "task-20260207-001", "general": "gen-a", "attempt": 1,
+        "state": "running", "started_at": since, **fields,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("fields", "line"),
+    [
+        ({}, "gen-a, for 12m"),
+        ({"doing": "Edit: 한글.py (turn 5)"}, "gen-a, for 12m: Edit: 한글.py (turn 5)"),
+        ({"attempt": 2, "state": "frozen"}, "gen-a (frozen), for 12m, attempt 2"),
+        ({"started_at": "yesterday"}, "gen-a"),
+        ({"doing": "Bash: \x1b[2J\nqueues"}, "gen-a, for 12m: Bash: \\u001b[2J\\u000aqueues"),
+    ],
+)
+def test_status_tells_since_when_a_soldier_is_at_it_and_what_it_does(
+    base: BaseDir, fields: dict[str, Any], line: str
+) -> None:
+    seat = Seat(base, "gen-a").take()
+    Path(base.sessions_file).write_text(json.dumps([entry(**fields)]))
+    shown = kingdom("status", base=base).lines
+    seat.close()
+    assert f"soldier    soldier-1-1 for task-20260207-001, {line}" in shown

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 
 from kingdom.engines.claude import judging, sessions, settings_file, stream
 from kingdom.engines.claude.progress import Progress
+from kingdom.engines.masked import Masked
 from kingdom.engines.port import Availability, Evidence, Order, Plan, Verdict
 from kingdom.store.paths import BaseDir
 
@@ -23,7 +24,7 @@ SETTINGS_SUFFIX = ".settings"
 # are for a manifest's permissions.env; none is passed on by itself.
 CREDENTIALS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
 _ANSWER_SECONDS = 300  # until the first byte; streams that go on are not cut by it
-_ALONE = {
+ALONE = {
     "DISABLE_AUTOUPDATER": "1",
     "DISABLE_TELEMETRY": "1",
     "DISABLE_ERROR_REPORTING": "1",
@@ -60,10 +61,10 @@ class ClaudeEngine:
         self._max_retries = max_retries
         self._stall_seconds = stall_seconds
         self._sources = tuple(setting_sources)
-        self._progress = Progress()
+        self._progress = Progress(Masked(environment))
 
     def availability(self) -> Availability:
-        if self._program() is None:
+        if self.program() is None:
             return Availability(
                 False,
                 f"Claude Code is not installed: there is no program {self._command}.",
@@ -72,7 +73,7 @@ class ClaudeEngine:
             )
         return Availability(True)
 
-    def _program(self) -> str | None:
+    def program(self) -> str | None:
         name = self._command
         if os.sep in name:
             name = os.path.join(self._root, os.path.expanduser(name))
@@ -83,7 +84,7 @@ class ClaudeEngine:
         session = order.session_id if continues and order.session_id else sessions.new_id()
         path = os.path.join(BaseDir(self._root).soldiers, order.soldier_id + SETTINGS_SUFFIX)
         argv = (
-            self._program() or self._command,
+            self.program() or self._command,
             *("-p", "--output-format", "stream-json", "--verbose"),
             *("--resume" if continues else "--session-id", session),
             *("--settings", path, "--setting-sources", ",".join(self._sources)),
@@ -122,7 +123,7 @@ class ClaudeEngine:
         """What the order brings along already wins, but for the home."""
         stall = f"{self._stall_seconds * 1000:.0f}"
         wanted = {
-            **_ALONE,
+            **ALONE,
             "CLAUDE_CODE_MAX_RETRIES": str(self._max_retries),
             "CLAUDE_BYTE_STREAM_IDLE_TIMEOUT_MS": stall,
             "CLAUDE_STREAM_IDLE_TIMEOUT_MS": stall,

@@ -6,6 +6,7 @@ import re
 
 from kingdom.engines.claude.stream import blocks, entry_of, said
 from kingdom.engines.json_lines import Distinct, Entry, number, part, text
+from kingdom.engines.masked import Masked
 from kingdom.store import disk
 from kingdom.words.harmless import harmless
 
@@ -28,7 +29,8 @@ _MESSAGE = re.compile(rb'"id":"(msg_[^"]{1,100})"')
 class Progress:
     """Remembers how far it has counted, so that a long log is read once."""
 
-    def __init__(self) -> None:
+    def __init__(self, masked: Masked) -> None:
+        self._masked = masked
         self._turns = Distinct(_MESSAGE)  # how often the model has answered
 
     def of(self, path: str) -> str:
@@ -37,8 +39,8 @@ class Progress:
         for line in reversed(lines):
             entry = entry_of(line)
             warning = warning or _warning(entry)
-            doing = _doing(entry)
-            if doing:
+            if _doing(entry):
+                doing = _doing(self._masked(entry))
                 break
         if not doing:
             return warning

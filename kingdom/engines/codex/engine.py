@@ -15,6 +15,7 @@ from typing import Any
 
 from kingdom.engines.codex import configuration, judging, sandbox, schemas, sessions, stream
 from kingdom.engines.codex.progress import Progress
+from kingdom.engines.masked import Masked
 from kingdom.engines.port import Availability, Evidence, Order, Plan, Verdict
 from kingdom.store import disk
 from kingdom.store.paths import BaseDir
@@ -61,10 +62,10 @@ class CodexEngine:
         self._network = network
         self._user_config = user_config
         self._config = dict(config or {})
-        self._progress = Progress()
+        self._progress = Progress(Masked(environment))
 
     def availability(self) -> Availability:
-        if self._program() is None:
+        if self.program() is None:
             return Availability(
                 False,
                 f"Codex is not installed: there is no program {self._command}.",
@@ -73,7 +74,7 @@ class CodexEngine:
             )
         return Availability(True)
 
-    def _program(self) -> str | None:
+    def program(self) -> str | None:
         name = self._command
         if os.sep in name:
             name = os.path.join(self._root, os.path.expanduser(name))
@@ -84,7 +85,7 @@ class CodexEngine:
         schema = schemas.strict(order.result_schema)
         path = os.path.join(BaseDir(self._root).soldiers, order.soldier_id + SCHEMA_SUFFIX)
         argv = (
-            self._program() or self._command,
+            self.program() or self._command,
             *(("exec", "resume") if continued else ("exec",)),
             *("--json", "--skip-git-repo-check", "--ignore-rules"),
             *(() if self._user_config else ("--ignore-user-config",)),

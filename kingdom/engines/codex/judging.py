@@ -41,7 +41,7 @@ _BY_WORDS = {
 }
 _NO_SESSION = re.compile(r"thread/resume failed|no rollout found|session .{0,60}not found", re.I)
 _USAGE_ERROR = re.compile(
-    r"^(?:error: |Error loading config|Error finding codex home"
+    r"^(?:(?-i:error: )|Error loading config|Error finding codex home"
     r"|Error: [^\n]*(?:\bunknown|undefined|not found|invalid|requires))",
     re.MULTILINE | re.IGNORECASE,
 )
@@ -84,7 +84,8 @@ def judge(evidence: Evidence, account: Account) -> Verdict:
 def said(stdout_path: str) -> Mapping[str, Any] | None:
     """The result in this output, if it has one."""
     account = stream.read(stdout_path)
-    return object_in(account.last_text) if account.is_completed else None
+    found = object_in(account.last_text) if account.is_completed else None
+    return None if found is None else schemas.without_nulls(found)
 
 
 def _told(evidence: Evidence, found: Mapping[str, Any] | None) -> dict[str, Any] | None:

@@ -7,6 +7,7 @@ import shlex
 
 from kingdom.engines.codex.stream import DEED, entry_of
 from kingdom.engines.json_lines import Distinct, Entry, part, text
+from kingdom.engines.masked import Masked
 from kingdom.store import disk
 from kingdom.words.harmless import harmless
 
@@ -19,13 +20,15 @@ _STATUS = re.compile(r"\bstatus:? (\d{3})\b")
 class Progress:
     """Remembers how far it has counted, so that a long log is read once."""
 
-    def __init__(self) -> None:
+    def __init__(self, masked: Masked) -> None:
+        self._masked = masked
         self._turns = Distinct(DEED)
 
     def of(self, path: str) -> str:
         for line in reversed(disk.tail(path, _TAIL).split(b"\n")):
-            doing = _doing(entry_of(line))
-            if doing:
+            entry = entry_of(line)
+            if _doing(entry):
+                doing = _doing(self._masked(entry))
                 turn = self._turns.count(path)
                 return f"{doing} (turn {turn})" if turn else doing
         return ""

@@ -60,8 +60,10 @@ def _closed(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def without_nulls(found: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        name: without_nulls(value) if isinstance(value, Mapping) else value
-        for name, value in found.items()
-        if value is not None
-    }
+    return {name: _without(value) for name, value in found.items() if value is not None}
+
+
+def _without(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_without(one) for one in value]
+    return without_nulls(value) if isinstance(value, Mapping) else value

@@ -1,0 +1,1 @@
+"""What generals leave on disk, and when it goes."""

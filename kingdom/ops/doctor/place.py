@@ -1,0 +1,93 @@
+"""The base directory, its disk, its configuration, and its generals."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from kingdom.errors import KingdomError
+from kingdom.ops.doctor.finding import PROBLEM, WARNING, Finding, Patient, fine
+from kingdom.ops.generals import Package, packages
+from kingdom.store.formats import check_format
+from kingdom.store.paths import PLACES, BaseDir
+from kingdom.store.room import MAKE_ROOM, shortage
+
+SCANT = 1024**3  # bytes; clones of repositories soon take that much
+_WRITTEN = tuple(place for place in PLACES if place != "config")
+
+
+def base_directory(patient: Patient) -> Iterator[Finding]:
+    base = patient.base
+    assert base is not None
+    paths = [base.root, *(base.path(place) for place in _WRITTEN)]
+    refused = [path for path in paths if os.path.lexists(path) and not _is_writable(path)]
+    for path in refused:
+        yield Finding(
+            PROBLEM,
+            "directory",
+            f"{path} is not a directory that this user may write to.",
+            f"Give it to whoever runs the kingdom: chown -R USER {path}",
+        )
+    if not refused:
+        yield fine("directory", f"{base.root} can be written to.")
+    try:
+        check_format(base)
+    except KingdomError as error:
+        yield Finding(PROBLEM, "files", error.sentence, error.remedy)
+
+
+def _is_writable(path: str) -> bool:
+    return os.path.isdir(path) and os.access(path, os.R_OK | os.W_OK | os.X_OK)
+
+
+def room(patient: Patient) -> Iterator[Finding]:
+    base = patient.base
+    assert base is not None
+    lack = shortage(base)
+    if lack:
+        yield Finding(PROBLEM, "disk", lack, MAKE_ROOM)
+        return
+    free = _free(base)
+    if free < SCANT:
+        sentence = f"{free / 1024**2:.0f} MB are left, which a clone of a repository soon takes."
+        yield Finding(WARNING, "disk", sentence, "Make room there.")
+    else:
+        yield fine("disk", f"{free / 1024**3:.0f} GB are left.")
+
+
+def _free(base: BaseDir) -> int:
+    facts = os.statvfs(base.root)
+    return facts.f_bavail * facts.f_frsize
+
+
+def generals(patient: Patient) -> Iterator[Finding]:
+    base = patient.base
+    assert base is not None
+    there = packages(base)
+    if not there:
+        remedy = "Make one with: kingdom general new NAME"
+        yield Finding(WARNING, "generals", "There is none, so no event becomes a task.", remedy)
+    for package in there:
+        if package.faults:
+            yield from _faults(package)
+        else:
+            yield _supporting(package, patient.settings.system.runtime.engine)
+
+
+def _faults(package: Package) -> Iterator[Finding]:
+    for fault in package.faults:
+        key = f"`{fault.key}`: " if fault.key else ""
+        remedy = fault.remedy or f"Then see: kingdom general validate {package.name}"
+        yield Finding(PROBLEM, package.name, f"{fault.where}: {key}{fault.what}.", remedy)
+
+
+def _supporting(package: Package, engine: str) -> Finding:
+    supported = package.manifest.supported_engines if package.manifest else None
+    if supported and engine not in supported:
+        return Finding(
+            WARNING,
+            package.name,
+            f"It does not work with {engine}, so its tasks fail.",
+            f"Name {engine} in `supported_engines` of {package.manifest_path}, or remove it.",
+        )
+    return fine(package.name, "Its package is valid.")
