@@ -14,15 +14,9 @@ from typing import Any
 
 import pytest
 
-from kingdom.clients.github import (
-    MOST_PAGES,
-    GitHub,
-    GitHubLater,
-    GitHubRefused,
-    Repository,
-    find_token,
-    repository_named,
-)
+from kingdom.clients.github import MOST_PAGES, GitHub, Repository
+from kingdom.clients.github_access import find_token, repository_named
+from kingdom.clients.github_faults import GitHubLater, GitHubRefused
 from kingdom.errors import ConfigurationError, NeverWorks, TryLater
 from kingdom.general.actions.performing import (
     MOST_ACTIONS,
@@ -810,7 +804,7 @@ def test_or_from_gh_for_the_right_host(scratch: Path) -> None:
 def test_without_one_the_remedy_is_said(
     scratch: Path, script: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kingdom.clients.github._GH_TIMEOUT", 0.3)
+    monkeypatch.setattr("kingdom.clients.gh.TIMEOUT", 0.3)
     with pytest.raises(GitHubRefused, match="GH_TOKEN") as caught:
         find_token(fake_gh(scratch, script), "GH_TOKEN")
     assert caught.value.code == "github_login"

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from kingdom.clients.git import (
+from kingdom.clients.git import Git
+from kingdom.clients.git_faults import (
     DiskRefused,
-    Git,
     GitFailed,
     GitUnreachable,
     RefMissing,

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from kingdom.clients import git as client
-from kingdom.clients.git import DiskRefused
+from kingdom.clients import programs
+from kingdom.clients.git_faults import DiskRefused
 from kingdom.runtime.processes import until
 from tests.support.calls import CHANGE_NOTHING, Killer, in_child, observed
 from tests.support.full_disk import Refusing
@@ -38,7 +38,7 @@ class KilledAtGit:
         self.delay = random.Random(SEED + point).uniform(0.0, 0.004)
 
     def install(self) -> None:
-        converse = client._Run._converse
+        converse = programs.Run._converse
 
         def observed_converse(run: Any, stdin: bytes) -> None:
             self.left -= 1
@@ -49,7 +49,7 @@ class KilledAtGit:
                 os.kill(os.getpid(), signal.SIGKILL)
             converse(run, stdin)
 
-        client._Run._converse = observed_converse  # type: ignore[method-assign]
+        programs.Run._converse = observed_converse  # type: ignore[method-assign]
 
 
 def kills_at_git(act: Callable[[], object], points: list[int], moment: str) -> int:

@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from kingdom.clients.git import (
+from kingdom.clients.git_faults import (
     DiskRefused,
-    Git,
     GitBusy,
     GitFailed,
     GitMissing,
@@ -375,7 +374,7 @@ def test_a_password_in_an_address_is_refused_and_not_repeated() -> None:
         read_url(f"https://me:{TOKEN}@example.org/a/b")
     assert TOKEN not in str(caught.value)
     with pytest.raises(ConfigurationError):
-        Hosts(GitSettings(url="https://example.org/"), Git({}), {})
+        Hosts(GitSettings(url="https://example.org/"), {})
 
 
 def test_a_token_goes_only_to_the_host_that_it_is_for() -> None:
@@ -384,19 +383,19 @@ def test_a_token_goes_only_to_the_host_that_it_is_for() -> None:
             "git@github.com:a/b.git", "https://github.com.evil.example/a/b")  # fmt: skip
     configured = frozenset(urls)
     settings = GitSettings(tokens={"lab.example": "LAB"}, use_gh=False)
-    hosts = Hosts(settings, Git({}), environment, configured)
+    hosts = Hosts(settings, environment, configured)
     given = [hosts.access(hosts.remote(url)).token for url in urls]
     assert given == ["lab", "", "", "", ""]
     assert hosts.access(hosts.remote("acme/shop")).token == "of-hub"
     company = GitSettings(url="https://git.company.example/{repo}.git", use_gh=False,
                           token_env="NONE")  # fmt: skip
-    own = Hosts(company, Git({}), environment)
+    own = Hosts(company, environment)
     assert own.access(own.remote("acme/shop")).token == "enterprise"
     assert "of-hub" not in repr(hosts.access(hosts.remote("acme/shop")))
 
 
 def test_submodules_are_found_where_git_would_look_for_them() -> None:
-    hosts = Hosts(GitSettings(use_gh=False), Git({}), {"GH_TOKEN": "x"})
+    hosts = Hosts(GitSettings(use_gh=False), {"GH_TOKEN": "x"})
     main = hosts.remote("acme/shop")
     found = {
         url: hosts.submodule(main, url)

@@ -21,7 +21,8 @@ from typing import Any, assert_never
 
 from pydantic import ValidationError
 
-from kingdom.clients.github import GitHub, GitHubLater, GitHubRefused, Posted, Repository
+from kingdom.clients.github import GitHub, Posted, Repository
+from kingdom.clients.github_faults import GitHubLater, GitHubRefused
 from kingdom.clock import Clock
 from kingdom.errors import NeverWorks, TryLater
 from kingdom.general.actions.journal import Entry, Journal, JournalFailed, moment

@@ -25,16 +25,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
-from kingdom.clients.git import (
-    CloneBroken,
-    Git,
-    GitBusy,
-    GitFailed,
-    Place,
-    RefMissing,
-    Said,
-)
+from kingdom.clients.git import Git, Place
+from kingdom.clients.git_faults import CloneBroken, GitBusy, GitFailed, RefMissing
 from kingdom.clients.git_hosts import GitSettings, Hosts, Remote
+from kingdom.clients.programs import Said
 from kingdom.clock import SystemClock
 from kingdom.errors import KingdomError
 from kingdom.general.checkouts import trees

@@ -21,7 +21,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
 
-from kingdom.clients.git import CloneBroken, GitFailed, Place
+from kingdom.clients.git import Place
+from kingdom.clients.git_faults import CloneBroken, GitFailed
 from kingdom.errors import KingdomError
 from kingdom.general.checkouts.clones import BRANCHES, PRIVATE, Clone, Worktree, is_sha
 from kingdom.store import disk

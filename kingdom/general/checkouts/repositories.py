@@ -19,19 +19,18 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
-from kingdom.clients.git import (
+from kingdom.clients.git import Git, Place
+from kingdom.clients.git_faults import (
     CloneBroken,
     DiskRefused,
-    Git,
     GitFailed,
     GitUnreachable,
-    Place,
     PushRejected,
     RefMissing,
-    Said,
     failure_of,
 )
 from kingdom.clients.git_hosts import GitSettings, Hosts, Remote
+from kingdom.clients.programs import Said
 from kingdom.clock import Clock, SystemClock
 from kingdom.errors import ConfigurationError, KingdomError, NeverWorks
 from kingdom.general.checkouts import trees
@@ -111,7 +110,7 @@ class Repositories:
         self._git = git
         self._clock = clock or SystemClock()
         self._home = os.path.join(os.path.realpath(base.workspace), general)
-        self._hosts = Hosts(self._settings, git, environment, configured)
+        self._hosts = Hosts(self._settings, environment, configured)
         self._clones = Clones(base, general, git, self._hosts, self._settings)
 
     # Before a soldier.
