@@ -88,7 +88,7 @@ class Run:
         with self._process:
             try:
                 self._converse(stdin)
-                code = self._process.wait()
+                code = self._awaited()
             except BaseException:
                 self._end()
                 raise
@@ -121,6 +121,13 @@ class Run:
         if not ready and not self._seconds_left():
             raise self._late()
         return ready
+
+    def _awaited(self) -> int:
+        """Its exit code; it may have closed its output long before."""
+        try:
+            return self._process.wait(self._seconds_left())
+        except subprocess.TimeoutExpired:
+            raise self._late() from None
 
     def _seconds_left(self) -> float:
         return max(self._deadline - _CLOCK.monotonic(), 0.0)

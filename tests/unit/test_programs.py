@@ -28,10 +28,11 @@ def test_one_that_wants_nothing_of_it_is_heard_all_the_same() -> None:
     assert sh("exec <&-; echo yes")(b"x" * 1_000_000).text == "yes"
 
 
-def test_when_its_time_is_over_it_is_ended_with_all_it_started(scratch: Path) -> None:
+@pytest.mark.parametrize("silence", ["", "exec >&- 2>&-; "])
+def test_when_its_time_is_over_it_is_ended_with_all_it_started(scratch: Path, silence: str) -> None:
     child = scratch / "child"
     with pytest.raises(Late, match=r"took longer than 0\.5 seconds"):
-        sh(f"sleep 1000 & echo $! > {child}; wait", timeout=0.5)()
+        sh(f"{silence}sleep 1000 & echo $! > {child}; wait", timeout=0.5)()
     if child.exists():  # it came so far
         pid = int(child.read_text())
         eventually(lambda: started(pid) is None, "what it had started is ended, too")
