@@ -10,7 +10,8 @@ TIMEOUT = 10.0
 # Where its login lies. Tokens of the environment are not among them: it would name one of those for
 # any host that it does not know better.
 OF_THE_LOGIN = (
-    "PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "XDG_CONFIG_HOME", "DBUS_SESSION_BUS_ADDRESS",
+    "PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "XDG_CONFIG_HOME", "GH_CONFIG_DIR",
+    "DBUS_SESSION_BUS_ADDRESS",
 )  # fmt: skip
 
 

@@ -175,6 +175,16 @@ def test_gh_is_asked_when_there_is_no_token(realm: Realm) -> None:
         assert realm.repositories().prepare("acme/shop", "task-1").head
 
 
+def test_gh_looks_where_its_login_lies_and_is_told_no_token(scratch: Path) -> None:
+    gh = scratch / "gh"
+    gh.write_text('#!/bin/sh\necho "$GH_CONFIG_DIR,$GH_ENTERPRISE_TOKEN,"\n')
+    gh.chmod(0o755)
+    known = {"PATH": f"{scratch}:{os.environ['PATH']}", "GH_CONFIG_DIR": "/its/own"}
+    hosts = Hosts(GitSettings(), known | {"GH_ENTERPRISE_TOKEN": TOKEN}, frozenset([ELSEWHERE]))
+    assert hosts.access(hosts.remote(ELSEWHERE)).token == "/its/own,,"
+
+
+ELSEWHERE = "https://git.elsewhere.example/a/b"
 EVIL = "#!/bin/sh\nenv > {root}/stolen-$$; touch {root}/ran\n"
 
 
