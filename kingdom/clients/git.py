@@ -3,7 +3,7 @@
 What a repository's own files say is never believed. Soldiers can write to the clone they work in,
 its `config` and hooks included, so every run gets an environment of its own in which hooks, helpers
 and all protocols are off, and a run that may reach a remote (`access`) is only ever given a git
-directory that was made for this run; see `kingdom.general.checkouts.clones`. The credential goes to
+directory that was made for this run; see `kingdom.general.checkouts.clone`. The credential goes to
 git in its environment, scoped to one host, and to nothing else: no file, no URL, no argument, no
 message.
 """

@@ -18,7 +18,8 @@ from kingdom.clients.git_faults import (
     RefMissing,
     RepositoryMissing,
 )
-from kingdom.general.checkouts.repositories import Checkout, LfsMissing
+from kingdom.general.checkouts.filling import LfsMissing
+from kingdom.general.checkouts.repositories import Checkout
 from kingdom.runtime.processes import until
 from tests.support.git_remotes import BareRemote, Realm, git, git_server, kept_files
 
