@@ -18,17 +18,9 @@ from kingdom.clients.github import MOST_PAGES, GitHub, Repository
 from kingdom.clients.github_access import find_token, repository_named
 from kingdom.clients.github_faults import GitHubLater, GitHubRefused
 from kingdom.errors import ConfigurationError, NeverWorks, TryLater
-from kingdom.general.actions.performing import (
-    MOST_ACTIONS,
-    Job,
-    Lineage,
-    Means,
-    Outcome,
-    Timing,
-    lineage_of,
-    number_of,
-    perform,
-)
+from kingdom.general.actions.jobs import Job, Lineage, lineage_of, number_of
+from kingdom.general.actions.orders import MOST_ACTIONS
+from kingdom.general.actions.performing import Means, Outcome, Timing, perform
 from kingdom.models.action import KINDS
 from kingdom.models.task import Task
 from kingdom.runtime.secrets import Masker

@@ -19,7 +19,8 @@ import pytest
 
 from kingdom.clients.github import GitHub
 from kingdom.clock import SystemClock
-from kingdom.general.actions.performing import Job, Lineage, Means, Outcome, Timing, perform
+from kingdom.general.actions.jobs import Job, Lineage
+from kingdom.general.actions.performing import Means, Outcome, Timing, perform
 from kingdom.models.action import KINDS
 from kingdom.store.paths import BaseDir
 from tests.support.calls import CHANGE_NOTHING, Killer, in_child, observed
