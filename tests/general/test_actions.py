@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import logging
 import os
+import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -659,12 +661,10 @@ def test_headers_that_make_no_sense_leave_doubt_and_post_once(desk: Desk) -> Non
 
 
 def test_no_request_sleeps_until_a_limit_is_over(desk: Desk) -> None:
-    import time
-
-    desk.server.faults = [limited(retry_after="3")]
+    desk.server.faults = [limited(retry_after="3600")]
     began = time.monotonic()
     desk.perform(COMMENT)
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < 60
     assert len(desk.server.posts()) <= 1
 
 
@@ -707,8 +707,6 @@ def test_a_disk_that_takes_nothing_means_nothing_is_posted(desk: Desk) -> None:
 
 
 def test_pace_is_kept_between_writes(server: FakeGitHub, base: BaseDir) -> None:
-    import time
-
     hub = GitHub(TOKEN, server.url, pace=(0.0, 0.2))
     began = time.monotonic()
     hub.add_comment("acme/service", 7, "one")
@@ -718,10 +716,12 @@ def test_pace_is_kept_between_writes(server: FakeGitHub, base: BaseDir) -> None:
 
 
 def test_a_server_that_does_not_answer_is_not_waited_for_long(server: FakeGitHub) -> None:
-    server.faults = [Fault(late=2.0)]
+    answers = threading.Event()
+    server.faults = [Fault(held=answers)]
     hub = GitHub(TOKEN, server.url, pace=(0, 0), timeout=1)
     with pytest.raises(GitHubLater, match="did not answer") as caught:
         hub.add_comment("acme/service", 7, "one")
+    answers.set()
     assert not caught.value.undone
     hub.close()
 

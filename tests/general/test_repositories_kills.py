@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 import signal
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -19,6 +18,7 @@ from kingdom.runtime.processes import until
 from tests.support.calls import CHANGE_NOTHING, Killer, in_child, observed
 from tests.support.full_disk import Refusing
 from tests.support.git_remotes import Realm, git, kept_files
+from tests.support.waiting import let_pass
 
 TASK = "task-1"
 SEED = 20260401
@@ -43,7 +43,7 @@ class KilledAtGit:
         def observed_converse(run: Any, stdin: bytes) -> None:
             self.left -= 1
             if self.left == 0 and self.moment == "with its git":
-                time.sleep(self.delay)
+                let_pass(self.delay)
                 os.killpg(run._process.pid, signal.SIGKILL)
             if self.left == 0:
                 os.kill(os.getpid(), signal.SIGKILL)
@@ -244,7 +244,7 @@ def test_a_general_killed_at_any_moment_by_the_clock(scratch: Path) -> None:
                     realm.repositories().prepare("acme/shop", TASK)
                 finally:
                     os._exit(0)
-            time.sleep(chance.uniform(0.0, 0.25))
+            let_pass(chance.uniform(0.0, 0.25))
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
         check_prepared(realm)

@@ -53,9 +53,8 @@ def test_a_token_from_the_environment_opens_a_private_repository_and_is_left_now
         watcher = threading.Thread(target=_watch, args=(stop, seen))
         watcher.start()
         try:
-            server.slowly = 0.002
+            server.answers_when = lambda: _reaching_out(seen)
             found = repositories.prepare("acme/shop", "task-1")
-            server.slowly = 0.0
             Path(found.path, "a.txt").write_text("work")
             git(found.path, "commit", "-qam", "work")
             sha = repositories.push(found, "topic")
@@ -64,10 +63,14 @@ def test_a_token_from_the_environment_opens_a_private_repository_and_is_left_now
             watcher.join()
     assert remote.refs()["refs/heads/topic"] == sha
     assert server.authorizations() == {server.expects()}
-    assert [line for line in seen if b"git-remote-http" in line or b"http-fetch" in line]
+    assert _reaching_out(seen)
     for secret in spellings():
         assert not [line for line in seen if secret in line]
         assert not list(_files_with(realm.root, secret))
+
+
+def _reaching_out(seen: set[bytes]) -> list[bytes]:
+    return [line for line in list(seen) if b"git-remote-http" in line or b"http-fetch" in line]
 
 
 def _watch(stop: threading.Event, seen: set[bytes]) -> None:
@@ -108,7 +111,7 @@ def test_a_soldier_finds_no_token_in_its_worktree_and_cannot_fetch_with_it(realm
         ({"status": 500}, GitUnreachable),
         ({"status": 503}, GitUnreachable),
         ({"cut_after": 20}, GitUnreachable),
-        ({"slowly": 5.0}, GitUnreachable),
+        ({"stalls": True}, GitUnreachable),
     ],
     ids=str,
 )
@@ -120,7 +123,7 @@ def test_what_a_server_says_decides_whether_to_try_again(
         realm.settings["url"] = server.url
         for name, value in server_does.items():
             setattr(server, name, value)
-        patience = 0.7 if server.slowly else 60.0
+        patience = 2.0 if server.stalls else 60.0
         with pytest.raises(expected) as caught:
             realm.repositories(timeout_seconds=patience).prepare("acme/shop", "task-1")
     assert TOKEN not in str(caught.value)
