@@ -1,1 +1,1 @@
-"""The only code that knows an SDK or a program: tmux, later git, GitHub, Jira, Slack."""
+"""The only code that knows an SDK or a program: tmux, git, gh, GitHub."""

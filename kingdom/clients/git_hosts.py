@@ -14,7 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from urllib.parse import SplitResult, urljoin, urlsplit
 
-from kingdom.clients.git import Access, Git
+from kingdom.clients import gh
+from kingdom.clients.git import Access
 from kingdom.clock import SystemClock
 from kingdom.errors import ConfigurationError, NeverWorks
 
@@ -74,7 +75,6 @@ class Hosts:
     def __init__(
         self,
         settings: GitSettings,
-        git: Git,
         environment: Mapping[str, str],
         configured: frozenset[str] = frozenset(),
     ) -> None:
@@ -82,8 +82,10 @@ class Hosts:
         if "{repo}" not in settings.url:
             raise ConfigurationError(f"git.url has no {{repo}} in it: {settings.url}.")
         self._settings = settings
-        self._git = git
         self._environment = environment
+        self._of_the_login = {
+            name: value for name, value in environment.items() if name in gh.OF_THE_LOGIN
+        }
         self._configured = configured
         self._home = read_url(settings.url.replace("{repo}", "owner/name"))
         self._of_gh: dict[str, tuple[float, str]] = {}
@@ -154,7 +156,7 @@ class Hosts:
         with self._lock:
             asked, token = self._of_gh.get(host, (float("-inf"), ""))
             if _CLOCK.monotonic() - asked > _GH_REMEMBERED:
-                token = self._git.token_of_gh(_without_port(host))
+                token = gh.token_for(_without_port(host), self._of_the_login)
                 self._of_gh[host] = (_CLOCK.monotonic(), token)
             return token
 

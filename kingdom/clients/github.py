@@ -9,77 +9,35 @@ Nothing is sent twice from here and nothing waits for a limit to pass: whoever a
 from __future__ import annotations
 
 import json
-import re
-import shutil
-import subprocess
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from email.utils import parsedate_to_datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
 from kingdom import __version__
+from kingdom.clients.github_access import API_URL, repository_named
+from kingdom.clients.github_faults import (
+    GitHubLater,
+    GitHubLimited,
+    GitHubRefused,
+    fault_in,
+    text_of,
+)
 from kingdom.clock import Clock, SystemClock, isoformat
-from kingdom.errors import ConfigurationError, NeverWorks, TryLater
-from kingdom.words.harmless import harmless
+from kingdom.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from github.Requester import Requester
 
-API_URL = "https://api.github.com"
-MASK = "***"
 # GitHub itself ends what takes it more than ten seconds.
 TIMEOUT = 15
 PER_PAGE = 100
 MOST_PAGES = 300
 NOT_MODIFIED = 304
-_GH_TIMEOUT = 10.0
-_LONGEST_SENTENCE = 400
 _LONGEST_URL = 500
-_UNSAID_LIMIT = timedelta(seconds=60)  # what GitHub asks for when it names no moment
-_LONGEST_LIMIT = timedelta(hours=2)  # a moment beyond this is not believed; limits last an hour
-_LIMITED = re.compile(r"(?i)rate limit|abuse detection|retry your request again later")
-_OWNER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
-_NAME = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,100}")
-_SCP = re.compile(r"(?:[^@/\s]+@)?(?P<host>[^:/\s]+):(?P<path>[^\s]+)")
-
-
-class GitHubLater(TryLater):
-    """Not now: a limit, an outage, a line that broke.
-
-    `not_before` is GitHub's own word, None if it said nothing. Unless `undone`, what was asked may
-    have been done all the same.
-    """
-
-    code = "github_unavailable"
-
-    def __init__(
-        self, sentence: str, *, not_before: datetime | None = None, undone: bool = False
-    ) -> None:
-        super().__init__(sentence)
-        self.not_before = not_before
-        self.undone = undone
-
-
-class GitHubLimited(GitHubLater):
-    """GitHub was asked too much, and did nothing."""
-
-    code = "github_limited"
-
-    def __init__(self, sentence: str, not_before: datetime) -> None:
-        super().__init__(sentence, not_before=not_before, undone=True)
-
-
-class GitHubRefused(NeverWorks):
-    """GitHub says no, in its own words; nothing was done."""
-
-    code = "github_refused"
-
-    def __init__(self, sentence: str, *, status: int = 0, remedy: str = "") -> None:
-        super().__init__(sentence, remedy=remedy, code="github_login" if status == 401 else "")
-        self.status = status
+_ACCEPT = "application/vnd.github+json"
 
 
 @dataclass(frozen=True)
@@ -109,63 +67,6 @@ class LineComment:
 
     def spelled(self) -> dict[str, Any]:
         return {"path": self.path, "line": self.line, "side": self.side, "body": self.body}
-
-
-def find_token(environment: Mapping[str, str], variable: str, api_url: str = API_URL) -> str:
-    """From this variable, else what `gh` has; raises `GitHubRefused` if there is none."""
-    token = environment.get(variable, "").strip() or _token_of_gh(environment, web_host(api_url))
-    if not token:
-        raise GitHubRefused(
-            f"There is no token for GitHub: {variable} is not set, and gh is not logged in.",
-            status=401,
-            remedy=f"Set {variable} where the kingdom is started, or run: gh auth login",
-        )
-    if not token.isprintable() or not token.isascii() or " " in token:
-        raise GitHubRefused(
-            f"What {variable} or gh holds is not a token: it has spaces or other characters.",
-            status=401,
-            remedy=f"Set {variable} to the token alone.",
-        )
-    return token
-
-
-def _token_of_gh(environment: Mapping[str, str], host: str) -> str:
-    program = shutil.which("gh", path=environment.get("PATH"))
-    if program is None:
-        return ""
-    try:
-        said = subprocess.run(
-            [program, "auth", "token", "--hostname", host],
-            env=dict(environment),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_GH_TIMEOUT,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return said.stdout.decode("utf-8", "replace").strip() if said.returncode == 0 else ""
-
-
-def web_host(api_url: str) -> str:
-    """The host that people and git know: github.com for api.github.com."""
-    return (urlsplit(api_url).hostname or "").removeprefix("api.")
-
-
-def repository_named(text: str, api_url: str = API_URL) -> str:
-    """`owner/name` of a repository that was named so, or by an address of this GitHub's; empty for
-    one that is elsewhere: what is meant for another host must not be posted here."""
-    host, path = "", text
-    if "://" in text:
-        parts = urlsplit(text)
-        host, path = parts.hostname or "-", parts.path
-    elif ":" in text and (match := _SCP.fullmatch(text)):
-        host, path = match["host"], match["path"]
-    if host and host != web_host(api_url):
-        return ""
-    owner, _, name = path.strip("/").removesuffix(".git").partition("/")
-    is_one = _OWNER.fullmatch(owner) and _NAME.fullmatch(name)
-    return f"{owner}/{name}" if is_one else ""
 
 
 @dataclass(frozen=True)
@@ -225,10 +126,10 @@ class GitHub:
         if not named:
             return None
         found = _object(self._ask("GET", f"/repos/{named}"))
-        today = repository_named(_text(found, "full_name"))
+        today = repository_named(text_of(found, "full_name"))
         if not today:
             raise GitHubLater("GitHub answered something else where a repository was expected.")
-        return Repository(today, _text(found, "default_branch"))
+        return Repository(today, text_of(found, "default_branch"))
 
     def is_mine(self, posted: Posted) -> bool:
         """Whether this account wrote it: anybody can copy what marks a text as ours.
@@ -237,7 +138,7 @@ class GitHub:
         """
         if self._me is None:
             try:
-                self._me = _text(_object(self._ask("GET", "/user")), "login")
+                self._me = text_of(_object(self._ask("GET", "/user")), "login")
             except GitHubRefused as refused:
                 if refused.status != 403:
                     raise
@@ -264,7 +165,7 @@ class GitHub:
     def patches(self, repo: str, number: int) -> dict[str, str]:
         """What a pull request changes, by path; a file too large for that has none."""
         files = self._pages(f"/repos/{repo}/pulls/{number}/files", {})
-        return {_text(one, "filename"): _text(one, "patch") for one in files}
+        return {text_of(one, "filename"): text_of(one, "patch") for one in files}
 
     def look(
         self,
@@ -278,9 +179,6 @@ class GitHub:
         )
         return Reply(False, said) if status == NOT_MODIFIED else Reply(True, said, _decoded(body))
 
-    def mark_read(self, thread: str) -> None:
-        self._answer("PATCH", f"/notifications/threads/{thread}", {})
-
     def _path_of(self, address: str) -> str:
         """Where the token may go: nowhere but here."""
         if address.startswith("/"):
@@ -290,6 +188,9 @@ class GitHub:
         return address.removeprefix(self._api_url)
 
     # What changes something
+
+    def mark_read(self, thread: str) -> None:
+        self._answer("PATCH", f"/notifications/threads/{thread}", {})
 
     def add_review(
         self,
@@ -360,10 +261,11 @@ class GitHub:
         with self._lock:
             self._respect_limits()
             status, said, body = self._exchange(verb, path, asked, given, headers or {})
-            fault = None if status == NOT_MODIFIED else self._fault(status, said, body)
+            now = self._clock.now()
+            fault = fault_in(status, said, body, token=self._token, now=now)
             if isinstance(fault, GitHubLimited):
                 self._left_alone_until = fault.not_before
-        if fault is not None:
+        if fault is not None and status != NOT_MODIFIED:
             raise fault
         return status, said, body
 
@@ -394,7 +296,7 @@ class GitHub:
                 headers={"Accept": _ACCEPT, **headers},
             )
         except RequestException as error:
-            fault: TryLater | NeverWorks = GitHubLater(
+            fault: GitHubLater | GitHubRefused = GitHubLater(
                 f"GitHub could not be reached, or did not answer: {type(error).__name__}."
             )
         except RuntimeError:  # it does not follow where it is sent
@@ -418,96 +320,6 @@ class GitHub:
             ).requester
         return self._requester
 
-    def _fault(
-        self, status: int, headers: Mapping[str, str], body: str
-    ) -> GitHubLater | GitHubRefused | None:
-        """What an answer means for whoever asked; None if it is one."""
-        if 200 <= status < 300:
-            return None
-        said = self._words(body)
-        if _is_limit(status, headers, said):
-            until = _end_of_limit(headers, self._clock.now())
-            sentence = f"GitHub limits how much it is asked: {said or status}"
-            return GitHubLimited(_ended(sentence), until)
-        if status < 400:
-            return GitHubLater("GitHub has moved what was asked for.", undone=True)
-        if status >= 500 or status == 408:
-            now = self._clock.now()
-            wait = _named_wait(headers, now)
-            return GitHubLater(
-                f"GitHub has trouble: it answers with {status}.",
-                not_before=now + wait if wait else None,
-            )
-        return GitHubRefused(
-            _ended(f"GitHub refuses ({status}): {said or 'it does not say why'}"),
-            status=status,
-            remedy=_REMEDIES.get(status, ""),
-        )
-
-    def _words(self, body: str) -> str:
-        """GitHub's own sentence, with what it has against each field."""
-        try:
-            data = json.loads(body)
-        except (ValueError, RecursionError):
-            return ""
-        if not isinstance(data, dict):
-            return ""
-        errors = data.get("errors")
-        details = [_detail(one) for one in errors] if isinstance(errors, list) else []
-        sentence = ": ".join(filter(None, [_text(data, "message"), ", ".join(details[:5])]))
-        shown = harmless(" ".join(sentence.split())).replace(self._token, MASK)
-        return shown if len(shown) <= _LONGEST_SENTENCE else f"{shown[:_LONGEST_SENTENCE]}…"
-
-
-_ACCEPT = "application/vnd.github+json"
-_REMEDIES = {
-    401: "Renew the token, or run: gh auth login",
-    403: "The token may lack a permission for this repository.",
-    404: "It answers so, too, when the token may not see the repository.",
-}
-
-
-def _is_limit(status: int, headers: Mapping[str, str], said: str) -> bool:
-    if status == 429:
-        return True
-    if status != 403:
-        return False
-    spent = headers.get("x-ratelimit-remaining") == "0"
-    return spent or "retry-after" in headers or _LIMITED.search(said) is not None
-
-
-def _end_of_limit(headers: Mapping[str, str], now: datetime) -> datetime:
-    wait = _named_wait(headers, now)
-    if wait is None and headers.get("x-ratelimit-remaining") == "0":
-        reset = headers.get("x-ratelimit-reset", "")
-        if reset.isdecimal() and len(reset) < 12:
-            # By GitHub's own clock: ours may be wrong. A second, since it tells no fractions.
-            there = _moment(headers.get("date", "")) or now
-            wait = datetime.fromtimestamp(int(reset), UTC) - there + timedelta(seconds=1)
-    if wait is None or wait <= timedelta(0):
-        wait = _UNSAID_LIMIT
-    return now + min(wait, _LONGEST_LIMIT)
-
-
-def _named_wait(headers: Mapping[str, str], now: datetime) -> timedelta | None:
-    """What Retry-After says, in seconds or as a date."""
-    named = headers.get("retry-after", "").strip()
-    if named.isdecimal() and len(named) < 8:
-        return min(timedelta(seconds=int(named)), _LONGEST_LIMIT)
-    moment = _moment(named)
-    if moment is None:
-        return None
-    wait = moment - (_moment(headers.get("date", "")) or now)
-    return min(wait, _LONGEST_LIMIT) if wait > timedelta(0) else None
-
-
-def _moment(text: str) -> datetime | None:
-    try:
-        moment = parsedate_to_datetime(text)
-    except (ValueError, TypeError, IndexError, OverflowError):
-        return None
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-
 
 def _decoded(body: str) -> Any:
     try:
@@ -525,29 +337,11 @@ def _object(value: Any) -> dict[str, Any]:
 def _posted(raw: Mapping[str, Any]) -> Posted:
     user = raw.get("user")
     author: Mapping[str, Any] = user if isinstance(user, dict) else {}
-    url = _text(raw, "html_url")
+    url = text_of(raw, "html_url")
     is_link = url.startswith(("https://", "http://")) and url.isprintable() and " " not in url
     return Posted(
         url=url if is_link and len(url) <= _LONGEST_URL else "",
-        body=_text(raw, "body"),
-        author=_text(author, "login"),
+        body=text_of(raw, "body"),
+        author=text_of(author, "login"),
         by_bot=author.get("type") == "Bot",
     )
-
-
-def _detail(error: Any) -> str:
-    if isinstance(error, str):
-        return error
-    if not isinstance(error, dict):
-        return ""
-    told = _text(error, "message")
-    return told or " ".join(filter(None, (_text(error, key) for key in ("field", "code"))))
-
-
-def _text(raw: Mapping[str, Any], key: str) -> str:
-    value = raw.get(key)
-    return value if isinstance(value, str) else ""
-
-
-def _ended(sentence: str) -> str:
-    return sentence if sentence.endswith((".", "!", "?", "…")) else f"{sentence}."

@@ -1,16 +1,54 @@
-"""Asks a program something that it answers at once, such as its version."""
+"""One run of another program: fed, heard and, when its time is over, ended with all it started."""
 
 from __future__ import annotations
 
 import os
+import resource
+import selectors
+import shutil
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import partial
+from typing import IO, NamedTuple
 
-SECONDS = 20.0
-_MOST = 64 * 1024
+from kingdom.clock import SystemClock
+
+_CLOCK = SystemClock()
+_MB = 1024 * 1024
+_OUTPUT_LIMIT = 256 * _MB
+_COMPLAINT_LIMIT = 16 * 1024
+_CHUNK = 65536
+
+
+class Cut(Exception):
+    """It did not come to its own end; why, in half a sentence. Clients put it in theirs."""
+
+
+class Late(Cut):
+    """It took too long, and was ended."""
+
+
+class Missing(Cut):
+    """There is no such program."""
+
+
+@dataclass(frozen=True)
+class Said:
+    code: int
+    out: bytes
+    complaint: str
+
+    @property
+    def text(self) -> str:
+        return self.out.decode("utf-8", "surrogateescape").strip()
+
+
+def find(program: str, environment: Mapping[str, str]) -> str | None:
+    """Where it lies, by this environment's PATH."""
+    return shutil.which(program, path=environment.get("PATH", os.defpath))
 
 
 class Answer(NamedTuple):
@@ -20,28 +58,129 @@ class Answer(NamedTuple):
     said: str
 
 
-def ask(argv: Sequence[str], environment: Mapping[str, str], seconds: float = SECONDS) -> Answer:
-    """With nothing on its input and no terminal to ask back on; all it started ends with it."""
+def ask(argv: Sequence[str], environment: Mapping[str, str], seconds: float = 20.0) -> Answer:
+    """Something that it answers at once, such as its version; all it started ends with it."""
     try:
-        process = subprocess.Popen(
-            argv,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            env=dict(environment),
-            cwd="/",
-            start_new_session=True,
-        )
-    except OSError as error:
-        return Answer(None, f"it cannot be started: {error.strerror}")
-    try:
-        out, _ = process.communicate(timeout=seconds)
-        return Answer(process.returncode, out[:_MOST].decode("utf-8", "replace"))
-    except subprocess.TimeoutExpired:
-        return Answer(None, f"it gave no answer within {seconds:g} seconds")
-    finally:
+        run = Run(argv, environment, timeout=seconds)
+        try:
+            said = run()
+        finally:
+            run.end()
+    except Cut as error:
+        return Answer(None, f"it {error}")
+    return Answer(said.code, f"{said.text}\n{said.complaint}".strip())
+
+
+class Run:
+    def __init__(
+        self,
+        argv: Sequence[str],
+        environment: Mapping[str, str],
+        *,
+        timeout: float,
+        directory: str = "/",
+        largest_file: int | None = None,
+    ) -> None:
+        """The program is looked for on the environment's PATH."""
+        program = find(argv[0], environment)
+        if program is None:
+            raise Missing(f"{argv[0]} is not installed")
+        self._timeout = timeout
+        self._deadline = _CLOCK.monotonic() + timeout
+        self._out = bytearray()
+        self._complaint = bytearray()
+        try:
+            self._process = subprocess.Popen(
+                [program, *argv[1:]],
+                env=environment,
+                cwd=directory,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+                bufsize=0,
+                preexec_fn=partial(_limit_files, largest_file) if largest_file else None,
+            )
+        except OSError as error:
+            raise Cut(f"could not be started: {error.strerror}") from None
+
+    def __call__(self, stdin: bytes = b"") -> Said:
+        with self._process:
+            try:
+                self._converse(stdin)
+                code = self._awaited()
+            except BaseException:
+                self.end()
+                raise
+        return Said(code, bytes(self._out), self._complaint.decode("utf-8", "replace"))
+
+    def _converse(self, stdin: bytes) -> None:
+        process, left = self._process, memoryview(stdin)
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        os.set_blocking(process.stdin.fileno(), False)
+        with selectors.DefaultSelector() as selector:
+            selector.register(process.stdin, selectors.EVENT_WRITE)
+            selector.register(process.stdout, selectors.EVENT_READ)
+            selector.register(process.stderr, selectors.EVENT_READ)
+            while selector.get_map():
+                for key, _ in self._ready(selector):
+                    if key.fileobj is process.stdin:
+                        left = self._feed(process.stdin, left)
+                        goes_on = bool(left)
+                    else:
+                        goes_on = self._hear(key.fd, key.fileobj is process.stdout)
+                    if not goes_on:
+                        selector.unregister(key.fileobj)
+                    if not left:
+                        process.stdin.close()
+
+    def _ready(self, selector: selectors.BaseSelector) -> list[tuple[selectors.SelectorKey, int]]:
+        ready = selector.select(self._seconds_left())
+        if not ready and not self._seconds_left():
+            raise self._late()
+        return ready
+
+    def _awaited(self) -> int:
+        """Its exit code; it may have closed its output long before."""
+        try:
+            return self._process.wait(self._seconds_left())
+        except subprocess.TimeoutExpired:
+            raise self._late() from None
+
+    def _seconds_left(self) -> float:
+        return max(self._deadline - _CLOCK.monotonic(), 0.0)
+
+    def _late(self) -> Late:
+        return Late(f"took longer than {self._timeout:g} seconds")
+
+    def _feed(self, pipe: IO[bytes], left: memoryview) -> memoryview:
+        try:
+            left = left[os.write(pipe.fileno(), left[:_CHUNK]) if left else 0 :]
+        except BlockingIOError:
+            return left
+        except BrokenPipeError:  # it wants no more; its exit code says why
+            left = left[:0]
+        return left
+
+    def _hear(self, descriptor: int, is_output: bool) -> bool:
+        data = os.read(descriptor, _CHUNK)
+        if not is_output:
+            self._complaint += data
+            del self._complaint[: max(len(self._complaint) - _COMPLAINT_LIMIT, 0)]
+            return bool(data)
+        self._out += data
+        if len(self._out) > _OUTPUT_LIMIT:
+            raise Cut(f"says more than {_OUTPUT_LIMIT // _MB} MB")
+        return bool(data)
+
+    def end(self) -> None:
+        """It, and whatever it started that stayed with it."""
         with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        if process.stdout is not None:
-            process.stdout.close()
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+
+
+def _limit_files(size: int) -> None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))

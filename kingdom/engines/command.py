@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Mapping, Sequence
 
 from kingdom.engines.port import Availability, Evidence, Order, Plan, Verdict
+from kingdom.engines.program import Program
 
 
 class CommandEngine:
@@ -14,8 +13,7 @@ class CommandEngine:
 
     def __init__(self, argv: Sequence[str], environment: Mapping[str, str], root: str = "") -> None:
         self._argv = tuple(argv)
-        self._path = environment.get("PATH", os.defpath)
-        self._root = root
+        self._program = Program(self._argv[0] if argv else "", environment, root)
 
     def availability(self) -> Availability:
         if not self._argv:
@@ -24,7 +22,7 @@ class CommandEngine:
                 "runtime.command.argv names no program.",
                 "Name one in config/system.yaml: runtime: {command: {argv: [./my-agent]}}.",
             )
-        if self.program() is None:
+        if self._program.path() is None:
             return Availability(
                 False,
                 f"The program {self._argv[0]} of runtime.command.argv is not installed.",
@@ -32,15 +30,11 @@ class CommandEngine:
             )
         return Availability(True)
 
-    def plan(self, order: Order) -> Plan:
-        return Plan((self.program() or self._argv[0], *self._argv[1:]))
-
     def program(self) -> str | None:
-        """Its full path: soldiers work elsewhere, so a relative one means one of the kingdom's."""
-        name = self._argv[0]
-        if os.sep in name:
-            name = os.path.join(self._root, name) if self._root else name
-        return shutil.which(name, path=self._path)
+        return self._program.path()
+
+    def plan(self, order: Order) -> Plan:
+        return Plan((self._program.word(), *self._argv[1:]))
 
     def progress(self, stdout_path: str) -> str:
         return ""

@@ -21,7 +21,7 @@ from kingdom.bus.port import Accept, Claim
 from kingdom.clients.tmux import Tmux, TmuxThread
 from kingdom.engines.choice import Engines
 from kingdom.errors import ConfigurationError, KingdomError, LeaseLost
-from kingdom.general.actions.performing import lineage_of
+from kingdom.general.actions.jobs import lineage_of
 from kingdom.general.attempt import Attempt, Stage
 from kingdom.general.control import Control
 from kingdom.general.following import Following

@@ -14,10 +14,12 @@ from typing import Any
 
 from kingdom.clients.git import Git
 from kingdom.clients.git_hosts import GitSettings
-from kingdom.clients.github import GitHub, find_token
+from kingdom.clients.github import GitHub
+from kingdom.clients.github_access import find_token
 from kingdom.errors import KingdomError
 from kingdom.general import allowance
-from kingdom.general.actions.performing import Job, Lineage, Means, Outcome, number_of, perform
+from kingdom.general.actions.jobs import Job, Lineage, number_of
+from kingdom.general.actions.performing import Means, Outcome, perform
 from kingdom.general.checkouts.repositories import Checkout, Repositories
 from kingdom.general.spec import Spec
 from kingdom.models.result import ResultBase

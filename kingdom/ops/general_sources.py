@@ -10,14 +10,13 @@ from __future__ import annotations
 import errno
 import os
 import re
-import resource
-import signal
-import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from kingdom.errors import InvalidFile, NotFound, TryLater, UsageError
+from kingdom.clients.git import Access, Git, Place
+from kingdom.clients.git_faults import GitMissing
+from kingdom.errors import InvalidFile, KingdomError, NotFound, TryLater, UsageError
 from kingdom.ops.trees import remove_tree
 from kingdom.runtime.config import MANIFEST, PROMPT, SOUL
 from kingdom.runtime.secrets import Masker
@@ -31,12 +30,9 @@ CLONE_SECONDS = 120.0
 _PART = re.compile(r"(?:README(?:\.md|\.txt)?|example[A-Za-z0-9._-]{0,60})\Z")
 _URL = re.compile(r"(?:https|ssh|file)://|[A-Za-z0-9._-]+@[A-Za-z0-9.-]+:", re.ASCII)
 _ANY_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*::?//|[a-z]+::")
-_PROTOCOLS = "https:ssh:file"
+_AS_USER = Access(("https", "ssh", "file"), as_user=True)
+_CLONING = ("--bare", "--depth=1", "--single-branch", "--no-tags", "--template=", "--quiet")
 _PLAIN_MODES = ("100644", "100755")
-_SAFE = (
-    "-c", "core.hooksPath=/dev/null", "-c", "protocol.ext.allow=never",
-    "-c", "core.fsmonitor=false", "-c", "submodule.recurse=false",
-)  # fmt: skip
 
 
 @dataclass
@@ -117,11 +113,10 @@ def _from_git(typed: str, environment: Mapping[str, str]) -> Source:
         raise UsageError(
             f"{inside!r} is no directory inside a repository.", remedy="Such as: URL#gen-docs"
         )
-    git = Git(environment)
     source = Source(Masker(environment).text(typed))
     with _private_directory(environment) as place:
-        git.clone(url, os.path.join(place, "clone.git"), source.shown)
-        for mode, kind, object_, size, path in git.tree(inside):
+        clone = _cloned(url, os.path.join(place, "clone.git"), source.shown, environment)
+        for mode, kind, object_, size, path in clone.tree(inside):
             name = os.path.basename(path)
             if not is_part(name):
                 source.left_out.append(name)
@@ -133,7 +128,7 @@ def _from_git(typed: str, environment: Mapping[str, str]) -> Source:
             elif size > LARGEST_FILE:
                 raise _too_large(f"{source.shown}: {name}")
             else:
-                source.add(name, git.blob(object_))
+                source.add(name, clone.blob(object_))
     return source
 
 
@@ -148,82 +143,43 @@ def _private_directory(environment: Mapping[str, str]) -> Iterator[str]:
         remove_tree(place)
 
 
-class Git:
-    """`git`, with nothing of the repository's own being run."""
+def _cloned(url: str, place: str, shown: str, environment: Mapping[str, str]) -> _Clone:
+    git = Git(environment, CLONE_SECONDS, LARGEST_CLONE)
+    try:
+        git.run("clone", *_CLONING, "--", url, place, access=_AS_USER)
+    except GitMissing:
+        raise
+    except KingdomError as error:
+        raise TryLater(
+            f"{shown} could not be cloned: {error.sentence}",
+            remedy="Check the address and your access with: git ls-remote URL; or clone it "
+            "yourself, and install from the directory.",
+        ) from None
+    return _Clone(git, Place(place), shown)
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
-        kept = {name: value for name, value in environment.items() if not _is_git_s(name)}
-        self._environment = kept | {
-            "GIT_TERMINAL_PROMPT": "0",
-            "GIT_ALLOW_PROTOCOL": _PROTOCOLS,
-            "GIT_LFS_SKIP_SMUDGE": "1",
-            "GIT_NO_LAZY_FETCH": "1",
-            "LC_ALL": "C",
-        }
-        self._masker = Masker(environment)
-        self._clone = ""
 
-    def clone(self, url: str, place: str, shown: str) -> None:
-        flags = ("--bare", "--depth=1", "--single-branch", "--no-tags", "--template=", "--quiet")
-        code, _, said = self._run(["clone", *flags, "--", url, place])
-        if code:
-            last = [line for line in said.splitlines() if line.strip()][-1:] or [f"exit {code}"]
-            raise TryLater(
-                f"{shown} could not be cloned: {self._masker.text(last[0]).rstrip('.')}.",
-                remedy="Check the address and your access to it: git ls-remote URL",
-            )
-        self._clone = place
+@dataclass(frozen=True)
+class _Clone:
+    """Whose objects are read, and nothing else of it."""
+
+    git: Git
+    at: Place
+    shown: str
 
     def tree(self, inside: str) -> Iterator[tuple[str, str, str, int, str]]:
         """Mode, kind, object, size and path of all that lies directly in that directory."""
         where = [f"{inside.strip('/')}/"] if inside.strip("/") else []
-        listed = self._object(["ls-tree", "-z", "-l", "HEAD", "--", *where])
+        listed = self._read("ls-tree", "-z", "-l", "HEAD", "--", *where)
         for entry in filter(None, listed.split(b"\0")):
             facts, _, path = entry.partition(b"\t")
             mode, kind, object_, size = facts.decode().split()
             yield mode, kind, object_, int(size) if size.isdecimal() else 0, os.fsdecode(path)
 
     def blob(self, object_: str) -> bytes:
-        return self._object(["cat-file", "blob", object_])
+        return self._read("cat-file", "blob", object_)
 
-    def _object(self, words: Sequence[str]) -> bytes:
-        code, out, said = self._run(["--git-dir", self._clone, *words])
-        if code:
-            raise InvalidFile(f"The repository cannot be read: {self._masker.text(said).strip()}.")
-        return out
-
-    def _run(self, words: Sequence[str]) -> tuple[int, bytes, str]:
+    def _read(self, *words: str) -> bytes:
         try:
-            process = subprocess.Popen(
-                ["git", *_SAFE, *words],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                env=self._environment,
-                cwd="/",
-                start_new_session=True,
-                preexec_fn=_limit,
-            )
-        except FileNotFoundError:
-            raise NotFound(
-                "git is not installed.", remedy="Install it: apt-get install git"
-            ) from None
-        try:
-            out, said = process.communicate(timeout=CLONE_SECONDS)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.communicate()
-            raise TryLater(
-                f"git took longer than {CLONE_SECONDS:.0f} seconds and was ended.",
-                remedy="Clone it yourself, and install from the directory.",
-            ) from None
-        return process.returncode, out, said.decode("utf-8", "replace")
-
-
-def _is_git_s(name: str) -> bool:
-    """Set by a git that runs us: what they point to is not what we work on."""
-    return name.startswith("GIT_") and name not in ("GIT_SSH", "GIT_SSH_COMMAND", "GIT_ASKPASS")
-
-
-def _limit() -> None:
-    resource.setrlimit(resource.RLIMIT_FSIZE, (LARGEST_CLONE, LARGEST_CLONE))
+            return self.git.run(*words, at=self.at).out
+        except KingdomError as error:
+            raise InvalidFile(f"{self.shown} cannot be read: {error.sentence}") from None

@@ -427,6 +427,35 @@ def test_a_package_comes_out_of_a_git_repository(base: BaseDir, repository: Path
     )
 
 
+@pytest.mark.parametrize("set_in", ["the environment", "the user's settings"])
+def test_a_repository_is_reached_with_what_the_user_s_own_git_has(
+    base: BaseDir, repository: Path, tmp_path: Path, set_in: str
+) -> None:
+    ssh = tmp_path / "my-ssh"
+    ssh.write_text('#!/bin/sh\nfor last; do :; done\nexec sh -c "$last"\n')
+    ssh.chmod(0o755)
+    known = {"GIT_DIR": "/nowhere", "GIT_SSH_VARIANT": "simple", "HOME": str(tmp_path)}
+    if set_in == "the environment":
+        known["GIT_SSH_COMMAND"] = str(ssh)
+    else:
+        (tmp_path / ".gitconfig").write_text(f"[core]\n\tsshCommand = {ssh}\n")
+    said = kingdom("general", "install", f"ssh://host{repository}#gen-docs", base=base, env=known)
+    assert said.code == 0, said
+    assert (own(base, "gen-docs") / "soul.md").read_text() == "S"
+
+
+def test_a_repository_larger_than_any_package_is_not_taken_in(
+    base: BaseDir, repository: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (repository / "large").write_bytes(os.urandom(200_000))
+    git(repository, "add", "-A")
+    git(repository, "commit", "-qm", "large")
+    monkeypatch.setattr(general_sources, "LARGEST_CLONE", 100_000)
+    with pytest.raises(TryLater, match="could not be cloned"):
+        fetch(f"file://{repository}#gen-docs", "/", {**os.environ, "TMPDIR": str(tmp_path)})
+    assert not list(tmp_path.glob("kingdom-general-*"))
+
+
 def test_links_and_hooks_of_a_repository_have_no_say(base: BaseDir, repository: Path) -> None:
     place = repository / "gen-docs"
     (place / "soul.md").unlink()

@@ -4,41 +4,23 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kingdom.clock import SystemClock
+from kingdom.engines import hooks
 from kingdom.engines.claude.engine import ClaudeEngine
 from kingdom.engines.port import Order, Plan
-from kingdom.models.task import Task
+from tests.support.orders import order_in
 
 SESSION = "3f0d4c2e-7f5c-4a4e-9a57-2f1f9a0d8b11"
 
 
 @pytest.fixture
 def order(scratch: Path) -> Order:
-    task = Task(
-        id="task-20260207-001",
-        event_id="evt-test-1",
-        target_general="gen-pr",
-        type="github.pr.review_requested",
-        created_at=SystemClock().now(),
-    )
-    return Order(
-        task=task,
-        soldier_id="soldier-1",
-        attempt=1,
-        prompt_path="/p",
-        workspace=str(scratch / "it's here"),
-        result_path=str(scratch / "the result's.json"),
-        heartbeat_path=str(scratch / "a $(beat)"),
-        timeout_seconds=60.0,
-        environment={"PATH": "/usr/bin:/bin", "HOME": str(scratch)},
-    )
+    return order_in(scratch)
 
 
 def engine(root: str = "/base", **options: Any) -> ClaudeEngine:
@@ -59,15 +41,6 @@ def test_a_program_that_is_not_there_is_named_with_the_command_that_installs_it(
     found = engine().availability()
     assert not found.available
     assert "npm install -g @anthropic-ai/claude-code" in found.remedy
-
-
-def test_a_program_may_be_named_by_a_path_of_the_base_directory_s(scratch: Path) -> None:
-    program = scratch / "tools" / "claude"
-    program.parent.mkdir()
-    program.touch(0o755)
-    named = ClaudeEngine("tools/claude", {"PATH": ""}, str(scratch))
-    assert named.availability().available
-    assert not ClaudeEngine("claude", {"PATH": ""}, str(scratch)).availability().available
 
 
 def test_the_settings_lie_beside_the_spec_under_a_name_that_is_no_spec_s(order: Order) -> None:
@@ -115,42 +88,13 @@ def test_edits_without_a_place_mean_the_workspace(order: Order) -> None:
     assert allowed == ["Read", f"Edit(/{order.result_path})"]
 
 
-def hook(plan: Plan, name: str) -> str:
-    command: str = settings(plan)["hooks"][name][0]["hooks"][0]["command"]
-    return command
-
-
-def run(command: str, said: str = "{}") -> str:
-    done = subprocess.run(
-        ["/bin/sh", "-c", command],
-        input=said,
-        env={"PATH": "/usr/bin:/bin"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stderr == ""
-    return done.stdout
-
-
-@pytest.mark.parametrize("name", ["PostToolUse", "PostToolUseFailure"])
-def test_the_heartbeat_needs_nothing_but_a_shell(order: Order, name: str) -> None:
-    run(hook(engine().plan(order), name))
-    assert os.path.exists(order.heartbeat_path)
-
-
-@pytest.mark.parametrize("space", ["", " "])
-def test_the_question_for_a_result_is_put_once(order: Order, space: str) -> None:
-    command = hook(engine().plan(order), "Stop")
-    first = json.dumps(
-        {"stop_hook_active": False, "last_assistant_message": '"stop_hook_active":true'}
-    )
-    answer = json.loads(run(command, first.replace(": ", f":{space}")))
-    assert answer["decision"] == "block"
-    assert order.result_path in answer["reason"]
-    assert run(command, f'{{"stop_hook_active":{space}true}}') == ""
-    Path(order.result_path).write_text("{}", "utf-8")
-    assert run(command, first) == ""
+def test_it_tells_that_it_lives_and_is_asked_for_a_result(order: Order) -> None:
+    heartbeat, question = hooks.heartbeat(order.heartbeat_path), hooks.question(order.result_path)
+    assert settings(engine().plan(order))["hooks"] == {
+        "PostToolUse": [heartbeat],
+        "PostToolUseFailure": [heartbeat],
+        "Stop": [question],
+    }
 
 
 def transcript(home: Path, directory: str) -> None:

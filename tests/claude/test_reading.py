@@ -5,31 +5,23 @@ from __future__ import annotations
 import json
 import time
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from kingdom.engines.claude import limits, stream
 from kingdom.engines.claude.engine import ClaudeEngine
 from kingdom.engines.json_lines import object_in
-from kingdom.engines.port import Evidence, Verdict
 from kingdom.engines.standing import LIMIT
+from tests.support.orders import judged_by
 
 RECORDED = Path(__file__).parent / "recorded"
 ENGINE = ClaudeEngine("claude", {})
 SAID = datetime(2026, 11, 15, 8, 0, tzinfo=UTC)
 
 
-def judged(stdout: Path | str, **more: Any) -> Verdict:
-    values: dict[str, Any] = {
-        "order_task_id": "task-20260207-001",
-        "exit_code": 0,
-        "signal": None,
-        "stderr_path": "/no/such/file",
-        "has_result": False,
-    }
-    return ENGINE.judge(Evidence(stdout_path=str(stdout), **(values | more)))
+judged = partial(judged_by, ENGINE)
 
 
 @pytest.fixture

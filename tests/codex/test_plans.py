@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import tomllib
 from dataclasses import replace
 from pathlib import Path
@@ -12,39 +10,23 @@ from typing import Any
 
 import pytest
 
-from kingdom.clock import SystemClock
+from kingdom.engines import hooks
 from kingdom.engines.codex import configuration, schemas
 from kingdom.engines.codex.engine import LIMITATIONS, CodexEngine
 from kingdom.engines.port import Order, Plan
 from kingdom.models.result import RESULT
-from kingdom.models.task import Task
+from tests.support.orders import order_in
 
 SESSION = "01a1de6a-47ff-7f91-8ea3-8544d2f880dc"
 
 
 @pytest.fixture
 def order(scratch: Path) -> Order:
-    task = Task(
-        id="task-20260207-001",
-        event_id="evt-test-1",
-        target_general="gen-pr",
-        type="github.pr.review_requested",
-        created_at=SystemClock().now(),
-    )
     workspace = scratch / "it's here" / "repo"
     workspace.mkdir(parents=True)
-    return Order(
-        task=task,
-        soldier_id="soldier-1",
-        attempt=1,
-        prompt_path="/p",
-        workspace=str(workspace),
-        guides=str(workspace.parent),
-        result_path=str(scratch / "results" / "the result's.json"),
-        heartbeat_path=str(scratch / "a $(beat)"),
-        timeout_seconds=60.0,
-        environment={"PATH": "/usr/bin:/bin", "HOME": str(scratch)},
-    )
+    result = scratch / "results" / "the result's.json"
+    guides = str(workspace.parent)
+    return order_in(scratch, workspace=str(workspace), guides=guides, result_path=str(result))
 
 
 def engine(root: str = "/base", **options: Any) -> CodexEngine:
@@ -61,14 +43,6 @@ def test_a_program_that_is_not_there_is_named_with_the_command_that_installs_it(
     found = engine().availability()
     assert not found.available
     assert "npm install -g @openai/codex" in found.remedy
-
-
-def test_a_program_may_be_named_by_a_path_of_the_base_directory_s(scratch: Path) -> None:
-    program = scratch / "tools" / "codex"
-    program.parent.mkdir()
-    program.touch(0o755)
-    assert CodexEngine("tools/codex", {"PATH": ""}, str(scratch)).availability().available
-    assert not CodexEngine("codex", {"PATH": ""}, str(scratch)).availability().available
 
 
 def test_nothing_asks_and_nothing_of_the_user_s_is_read(order: Order) -> None:
@@ -172,42 +146,12 @@ def test_a_form_that_cannot_be_strict_is_none(schema: dict[str, Any]) -> None:
     assert schemas.strict(schema) is None
 
 
-def hook(plan: Plan, name: str) -> str:
-    command: str = settings(plan)["hooks"][name][0]["hooks"][0]["command"]
-    return command
-
-
-def run(command: str, said: str = "{}") -> str:
-    done = subprocess.run(
-        ["/bin/sh", "-c", command],
-        input=said,
-        env={"PATH": "/usr/bin:/bin"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stderr == ""
-    return done.stdout
-
-
-def test_the_heartbeat_needs_nothing_but_a_shell(order: Order) -> None:
-    run(hook(engine().plan(order), "PostToolUse"))
-    assert os.path.exists(order.heartbeat_path)
-
-
-@pytest.mark.parametrize("space", ["", " "])
-def test_the_question_for_a_result_is_put_once(order: Order, space: str) -> None:
-    command = hook(engine().plan(order), "Stop")
-    first = json.dumps(
-        {"stop_hook_active": False, "last_assistant_message": '"stop_hook_active":true'}
-    )
-    answer = json.loads(run(command, first.replace(": ", f":{space}")))
-    assert answer["decision"] == "block"
-    assert order.result_path in answer["reason"]
-    assert run(command, f'{{"stop_hook_active":{space}true}}') == ""
-    Path(order.result_path).parent.mkdir()
-    Path(order.result_path).write_text("{}", "utf-8")
-    assert run(command, first) == ""
+def test_it_tells_that_it_lives_and_is_asked_for_a_result(order: Order) -> None:
+    heartbeat, question = hooks.heartbeat(order.heartbeat_path), hooks.question(order.result_path)
+    assert settings(engine().plan(order))["hooks"] == {
+        "PostToolUse": [heartbeat],
+        "Stop": [question],
+    }
 
 
 def test_hooks_of_the_user_s_are_not_run_for_the_sake_of_ours(order: Order, scratch: Path) -> None:

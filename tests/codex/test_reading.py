@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,8 @@ import pytest
 
 from kingdom.engines.codex import limits, stream
 from kingdom.engines.codex.engine import CodexEngine
-from kingdom.engines.port import Evidence, Verdict
 from kingdom.engines.standing import LIMIT, LOGIN, OUTAGE
+from tests.support.orders import judged_by
 
 RECORDED = Path(__file__).parent / "recorded"
 ENGINE = CodexEngine("codex", {})
@@ -23,15 +24,7 @@ SESSION = "01a1de7e-8168-75d3-9cb5-788fc906d337"
 SAID = datetime(2026, 11, 15, 8, 0, 20, tzinfo=UTC)
 
 
-def judged(stdout: Path | str, **more: Any) -> Verdict:
-    values: dict[str, Any] = {
-        "order_task_id": "task-20260207-001",
-        "exit_code": 0,
-        "signal": None,
-        "stderr_path": "/no/such/file",
-        "has_result": False,
-    }
-    return ENGINE.judge(Evidence(stdout_path=str(stdout), **(values | more)))
+judged = partial(judged_by, ENGINE)
 
 
 @pytest.fixture

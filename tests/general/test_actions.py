@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import logging
 import os
+import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -14,27 +16,13 @@ from typing import Any
 
 import pytest
 
-from kingdom.clients.github import (
-    MOST_PAGES,
-    GitHub,
-    GitHubLater,
-    GitHubRefused,
-    Repository,
-    find_token,
-    repository_named,
-)
+from kingdom.clients.github import MOST_PAGES, GitHub, Repository
+from kingdom.clients.github_access import find_token, repository_named
+from kingdom.clients.github_faults import GitHubLater, GitHubRefused
 from kingdom.errors import ConfigurationError, NeverWorks, TryLater
-from kingdom.general.actions.performing import (
-    MOST_ACTIONS,
-    Job,
-    Lineage,
-    Means,
-    Outcome,
-    Timing,
-    lineage_of,
-    number_of,
-    perform,
-)
+from kingdom.general.actions.jobs import Job, Lineage, lineage_of, number_of
+from kingdom.general.actions.orders import MOST_ACTIONS
+from kingdom.general.actions.performing import Means, Outcome, Timing, perform
 from kingdom.models.action import KINDS
 from kingdom.models.task import Task
 from kingdom.runtime.secrets import Masker
@@ -673,12 +661,10 @@ def test_headers_that_make_no_sense_leave_doubt_and_post_once(desk: Desk) -> Non
 
 
 def test_no_request_sleeps_until_a_limit_is_over(desk: Desk) -> None:
-    import time
-
-    desk.server.faults = [limited(retry_after="3")]
+    desk.server.faults = [limited(retry_after="3600")]
     began = time.monotonic()
     desk.perform(COMMENT)
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < 60
     assert len(desk.server.posts()) <= 1
 
 
@@ -721,8 +707,6 @@ def test_a_disk_that_takes_nothing_means_nothing_is_posted(desk: Desk) -> None:
 
 
 def test_pace_is_kept_between_writes(server: FakeGitHub, base: BaseDir) -> None:
-    import time
-
     hub = GitHub(TOKEN, server.url, pace=(0.0, 0.2))
     began = time.monotonic()
     hub.add_comment("acme/service", 7, "one")
@@ -732,10 +716,12 @@ def test_pace_is_kept_between_writes(server: FakeGitHub, base: BaseDir) -> None:
 
 
 def test_a_server_that_does_not_answer_is_not_waited_for_long(server: FakeGitHub) -> None:
-    server.faults = [Fault(late=2.0)]
+    answers = threading.Event()
+    server.faults = [Fault(held=answers)]
     hub = GitHub(TOKEN, server.url, pace=(0, 0), timeout=1)
     with pytest.raises(GitHubLater, match="did not answer") as caught:
         hub.add_comment("acme/service", 7, "one")
+    answers.set()
     assert not caught.value.undone
     hub.close()
 
@@ -810,7 +796,7 @@ def test_or_from_gh_for_the_right_host(scratch: Path) -> None:
 def test_without_one_the_remedy_is_said(
     scratch: Path, script: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kingdom.clients.github._GH_TIMEOUT", 0.3)
+    monkeypatch.setattr("kingdom.clients.gh.TIMEOUT", 0.3)
     with pytest.raises(GitHubRefused, match="GH_TOKEN") as caught:
         find_token(fake_gh(scratch, script), "GH_TOKEN")
     assert caught.value.code == "github_login"

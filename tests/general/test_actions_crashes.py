@@ -7,7 +7,6 @@ import random
 import signal
 import sys
 import threading
-import time
 import traceback
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -19,11 +18,13 @@ import pytest
 
 from kingdom.clients.github import GitHub
 from kingdom.clock import SystemClock
-from kingdom.general.actions.performing import Job, Lineage, Means, Outcome, Timing, perform
+from kingdom.general.actions.jobs import Job, Lineage
+from kingdom.general.actions.performing import Means, Outcome, Timing, perform
 from kingdom.models.action import KINDS
 from kingdom.store.paths import BaseDir
 from tests.support.calls import CHANGE_NOTHING, Killer, in_child, observed
 from tests.support.github_server import TOKEN, FakeGitHub, Fault
+from tests.support.waiting import eventually, let_pass
 
 REVIEW = {
     "do": "review",
@@ -36,6 +37,7 @@ ALL = [REVIEW, COMMENT, PULL]
 ONCE = {"reviews": 1, "comments": 1, "pulls": 1}
 BOTH = ("GET", "POST")
 KILLED = -signal.SIGKILL
+CLOCK = SystemClock()
 QUICK = Timing(settle=timedelta(seconds=0.1), first_pause=timedelta(seconds=0.01))
 
 
@@ -58,7 +60,7 @@ class Life:
         self.job = Job(
             task_id=id_,
             attempt="soldier-1",
-            lineage=Lineage(id_, SystemClock().now()),
+            lineage=Lineage(id_, CLOCK.now()),
             trust="member",
             allowed=frozenset(KINDS),
             repo=f"acme/service-{number}",
@@ -67,16 +69,21 @@ class Life:
         )
         self.server, self.raw, self.base, self.timing = server, raw, base, timing
 
-    def __call__(self) -> None:
+    def tries(self) -> Outcome:
         hub = GitHub(TOKEN, self.server.url, pace=(0, 0), timeout=5)
-        clock = SystemClock()
         means = Means(
-            self.base, clock, connect=lambda: hub, push=lambda: "c0ffee", timing=self.timing
+            self.base, CLOCK, connect=lambda: hub, push=lambda: "c0ffee", timing=self.timing
         )
-        outcome: Outcome = perform(self.job, self.raw, means)
+        try:
+            return perform(self.job, self.raw, means)
+        finally:
+            hub.close()
+
+    def __call__(self) -> None:
+        outcome = self.tries()
         while outcome.later is not None:
-            time.sleep(max((outcome.later.not_before - clock.now()).total_seconds(), 0.001))
-            outcome = perform(self.job, self.raw, means)
+            let_pass(max((outcome.later.not_before - CLOCK.now()).total_seconds(), 0.001))
+            outcome = self.tries()
         assert not outcome.refused
         assert [one.kind for one in outcome.done] == [one["do"] for one in self.raw]
         assert all(one.url for one in outcome.done)
@@ -117,10 +124,16 @@ class Assassin:
         try:
             self.victim = _forked(work)
             self.ready.set()
-            return os.waitstatus_to_exitcode(os.waitpid(self.victim, 0)[1])
+            code = os.waitstatus_to_exitcode(os.waitpid(self.victim, 0)[1])
+            eventually(self._arrived, "what was under way arrives, though nobody waits for it")
+            return code
         finally:
             self.ready.set()
             self.server.hook = lambda stage, verb, path: None
+
+    def _arrived(self) -> bool:
+        held = [one for one in self.server.faults if one.held and not one.left]
+        return self.server.under_way == len(held)
 
 
 def _forked(work: Callable[[], None]) -> int:
@@ -184,11 +197,18 @@ def test_killed_at_any_write_to_the_disk(base: BaseDir, server: FakeGitHub, afte
 
 
 def _killed_while_under_way(base: BaseDir, server: FakeGitHub, number: int, raw: Any) -> None:
-    server.faults = [Fault(late=0.15)]
-    timing = Timing(settle=timedelta(seconds=0.4), first_pause=timedelta(seconds=0.01))
-    life = Life(base, server, number, [raw], timing)
+    arrives = threading.Event()
+    server.faults = [Fault(held=arrives)]
+    life = Life(base, server, number, [raw])
     posts = len(server.posts())
-    assert Assassin(server, "received", verbs=("POST",)).runs(life) == KILLED
+    try:
+        assert Assassin(server, "received", verbs=("POST",)).runs(life) == KILLED
+        assert life.tries().later is not None
+        assert sum(life.posted().values()) == 0
+    finally:
+        arrives.set()
+    eventually(lambda: sum(life.posted().values()), "it arrives while the next life waits")
+    server.faults = []
     life.ends_well()
     assert len(server.posts()) == posts + 1
 
@@ -216,7 +236,7 @@ def test_killed_again_and_again_at_random_with_faults(base: BaseDir, server: Fak
         life = Life(base, server, number, chance.sample(ALL, 3))
         for _ in range(chance.randrange(1, 4)):
             child = _forked(life)
-            time.sleep(chance.random() * 0.06)
+            let_pass(chance.random() * 0.06)
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
         life.ends_well()

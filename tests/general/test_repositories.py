@@ -10,15 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from kingdom.clients.git import (
+from kingdom.clients.git import Git
+from kingdom.clients.git_faults import (
     DiskRefused,
-    Git,
     GitFailed,
     GitUnreachable,
     RefMissing,
     RepositoryMissing,
 )
-from kingdom.general.checkouts.repositories import Checkout, LfsMissing
+from kingdom.general.checkouts.filling import LfsMissing
+from kingdom.general.checkouts.repositories import Checkout
 from kingdom.runtime.processes import until
 from tests.support.git_remotes import BareRemote, Realm, git, git_server, kept_files
 

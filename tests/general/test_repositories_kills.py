@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 import signal
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -13,12 +12,13 @@ from typing import Any
 
 import pytest
 
-from kingdom.clients import git as client
-from kingdom.clients.git import DiskRefused
+from kingdom.clients import programs
+from kingdom.clients.git_faults import DiskRefused
 from kingdom.runtime.processes import until
 from tests.support.calls import CHANGE_NOTHING, Killer, in_child, observed
 from tests.support.full_disk import Refusing
 from tests.support.git_remotes import Realm, git, kept_files
+from tests.support.waiting import let_pass
 
 TASK = "task-1"
 SEED = 20260401
@@ -38,18 +38,18 @@ class KilledAtGit:
         self.delay = random.Random(SEED + point).uniform(0.0, 0.004)
 
     def install(self) -> None:
-        converse = client._Run._converse
+        converse = programs.Run._converse
 
         def observed_converse(run: Any, stdin: bytes) -> None:
             self.left -= 1
             if self.left == 0 and self.moment == "with its git":
-                time.sleep(self.delay)
+                let_pass(self.delay)
                 os.killpg(run._process.pid, signal.SIGKILL)
             if self.left == 0:
                 os.kill(os.getpid(), signal.SIGKILL)
             converse(run, stdin)
 
-        client._Run._converse = observed_converse  # type: ignore[method-assign]
+        programs.Run._converse = observed_converse  # type: ignore[method-assign]
 
 
 def kills_at_git(act: Callable[[], object], points: list[int], moment: str) -> int:
@@ -244,7 +244,7 @@ def test_a_general_killed_at_any_moment_by_the_clock(scratch: Path) -> None:
                     realm.repositories().prepare("acme/shop", TASK)
                 finally:
                     os._exit(0)
-            time.sleep(chance.uniform(0.0, 0.25))
+            let_pass(chance.uniform(0.0, 0.25))
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
         check_prepared(realm)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kingdom.clients.git import PushRejected, RefMissing
+from kingdom.clients.git_faults import PushRejected, RefMissing
 from kingdom.general.checkouts.repositories import Checkout
 from tests.support.git_remotes import Realm, git
 

@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from kingdom.clients.git import (
+from kingdom.clients.git_faults import (
     DiskRefused,
-    Git,
     GitBusy,
     GitFailed,
     GitMissing,
@@ -54,9 +53,8 @@ def test_a_token_from_the_environment_opens_a_private_repository_and_is_left_now
         watcher = threading.Thread(target=_watch, args=(stop, seen))
         watcher.start()
         try:
-            server.slowly = 0.002
+            server.answers_when = lambda: _reaching_out(seen)
             found = repositories.prepare("acme/shop", "task-1")
-            server.slowly = 0.0
             Path(found.path, "a.txt").write_text("work")
             git(found.path, "commit", "-qam", "work")
             sha = repositories.push(found, "topic")
@@ -65,10 +63,14 @@ def test_a_token_from_the_environment_opens_a_private_repository_and_is_left_now
             watcher.join()
     assert remote.refs()["refs/heads/topic"] == sha
     assert server.authorizations() == {server.expects()}
-    assert [line for line in seen if b"git-remote-http" in line or b"http-fetch" in line]
+    assert _reaching_out(seen)
     for secret in spellings():
         assert not [line for line in seen if secret in line]
         assert not list(_files_with(realm.root, secret))
+
+
+def _reaching_out(seen: set[bytes]) -> list[bytes]:
+    return [line for line in list(seen) if b"git-remote-http" in line or b"http-fetch" in line]
 
 
 def _watch(stop: threading.Event, seen: set[bytes]) -> None:
@@ -109,7 +111,7 @@ def test_a_soldier_finds_no_token_in_its_worktree_and_cannot_fetch_with_it(realm
         ({"status": 500}, GitUnreachable),
         ({"status": 503}, GitUnreachable),
         ({"cut_after": 20}, GitUnreachable),
-        ({"slowly": 5.0}, GitUnreachable),
+        ({"stalls": True}, GitUnreachable),
     ],
     ids=str,
 )
@@ -121,7 +123,7 @@ def test_what_a_server_says_decides_whether_to_try_again(
         realm.settings["url"] = server.url
         for name, value in server_does.items():
             setattr(server, name, value)
-        patience = 0.7 if server.slowly else 60.0
+        patience = 2.0 if server.stalls else 60.0
         with pytest.raises(expected) as caught:
             realm.repositories(timeout_seconds=patience).prepare("acme/shop", "task-1")
     assert TOKEN not in str(caught.value)
@@ -176,6 +178,16 @@ def test_gh_is_asked_when_there_is_no_token(realm: Realm) -> None:
         assert realm.repositories().prepare("acme/shop", "task-1").head
 
 
+def test_gh_looks_where_its_login_lies_and_is_told_no_token(scratch: Path) -> None:
+    gh = scratch / "gh"
+    gh.write_text('#!/bin/sh\necho "$GH_CONFIG_DIR,$GH_ENTERPRISE_TOKEN,"\n')
+    gh.chmod(0o755)
+    known = {"PATH": f"{scratch}:{os.environ['PATH']}", "GH_CONFIG_DIR": "/its/own"}
+    hosts = Hosts(GitSettings(), known | {"GH_ENTERPRISE_TOKEN": TOKEN}, frozenset([ELSEWHERE]))
+    assert hosts.access(hosts.remote(ELSEWHERE)).token == "/its/own,,"
+
+
+ELSEWHERE = "https://git.elsewhere.example/a/b"
 EVIL = "#!/bin/sh\nenv > {root}/stolen-$$; touch {root}/ran\n"
 
 
@@ -375,7 +387,7 @@ def test_a_password_in_an_address_is_refused_and_not_repeated() -> None:
         read_url(f"https://me:{TOKEN}@example.org/a/b")
     assert TOKEN not in str(caught.value)
     with pytest.raises(ConfigurationError):
-        Hosts(GitSettings(url="https://example.org/"), Git({}), {})
+        Hosts(GitSettings(url="https://example.org/"), {})
 
 
 def test_a_token_goes_only_to_the_host_that_it_is_for() -> None:
@@ -384,19 +396,19 @@ def test_a_token_goes_only_to_the_host_that_it_is_for() -> None:
             "git@github.com:a/b.git", "https://github.com.evil.example/a/b")  # fmt: skip
     configured = frozenset(urls)
     settings = GitSettings(tokens={"lab.example": "LAB"}, use_gh=False)
-    hosts = Hosts(settings, Git({}), environment, configured)
+    hosts = Hosts(settings, environment, configured)
     given = [hosts.access(hosts.remote(url)).token for url in urls]
     assert given == ["lab", "", "", "", ""]
     assert hosts.access(hosts.remote("acme/shop")).token == "of-hub"
     company = GitSettings(url="https://git.company.example/{repo}.git", use_gh=False,
                           token_env="NONE")  # fmt: skip
-    own = Hosts(company, Git({}), environment)
+    own = Hosts(company, environment)
     assert own.access(own.remote("acme/shop")).token == "enterprise"
     assert "of-hub" not in repr(hosts.access(hosts.remote("acme/shop")))
 
 
 def test_submodules_are_found_where_git_would_look_for_them() -> None:
-    hosts = Hosts(GitSettings(use_gh=False), Git({}), {"GH_TOKEN": "x"})
+    hosts = Hosts(GitSettings(use_gh=False), {"GH_TOKEN": "x"})
     main = hosts.remote("acme/shop")
     found = {
         url: hosts.submodule(main, url)

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from kingdom.clients.github import GitHub, GitHubLater, GitHubLimited, GitHubRefused
+from kingdom.clients.github import GitHub
+from kingdom.clients.github_faults import GitHubLater, GitHubLimited, GitHubRefused
 from kingdom.errors import KingdomError
 from kingdom.runtime.role import Setting
 from kingdom.sentinel.watchers.github import GitHubWatcher

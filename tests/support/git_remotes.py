@@ -13,8 +13,7 @@ import shutil
 import subprocess
 import tempfile
 import threading
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -26,6 +25,7 @@ from kingdom.clients.git import Git
 from kingdom.clients.git_hosts import GitSettings
 from kingdom.general.checkouts.repositories import Repositories
 from kingdom.store.paths import BaseDir
+from tests.support.waiting import eventually
 
 ENVIRONMENT = {
     "PATH": os.environ.get("PATH", os.defpath),
@@ -128,13 +128,15 @@ class GitServer:
 
     root: Path
     token: str = ""
-    slowly: float = 0.0  # seconds between two small pieces of every answer
+    answers_when: Callable[[], object] = lambda: True
+    stalls: bool = False  # after the first bytes of an answer, as long as the server is there
     status: int = 0  # instead of an answer
     redirect: str = ""  # to this address
     cut_after: int = 0  # bytes of an answer, then the line is dropped
     port: int = 0
     seen: list[tuple[str, str]] = field(default_factory=list)  # path, Authorization
     large: dict[str, bytes] = field(default_factory=dict)  # what git-lfs brought, by its hash
+    closed: threading.Event = field(default_factory=threading.Event)
 
     @property
     def url(self) -> str:
@@ -171,6 +173,7 @@ def git_server(root: Path, token: str = "") -> Iterator[GitServer]:
     try:
         yield facts
     finally:
+        facts.closed.set()
         server.shutdown()
         thread.join()
         server.server_close()
@@ -180,6 +183,7 @@ def _answer(handler: BaseHTTPRequestHandler, facts: GitServer) -> None:
     given = handler.headers.get("Authorization", "")
     facts.seen.append((handler.path, given))
     body = _body(handler)
+    eventually(lambda: facts.closed.is_set() or facts.answers_when(), "it may answer")
     if facts.redirect:
         return _plain(handler, 302, {"Location": facts.redirect + handler.path})
     if facts.token and given != facts.expects():
@@ -272,11 +276,10 @@ def _plain(
             handler.wfile.flush()
             handler.close_connection = True
             handler.connection.close()
-        elif facts is not None and facts.slowly:
-            for start in range(0, len(content), 64):
-                handler.wfile.write(content[start : start + 64])
-                handler.wfile.flush()
-                time.sleep(facts.slowly)
+        elif facts is not None and facts.stalls:
+            handler.wfile.write(content[:64])
+            handler.wfile.flush()
+            facts.closed.wait()
         else:
             handler.wfile.write(content)
     except OSError:  # git went away

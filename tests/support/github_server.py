@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import re
 import threading
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -27,7 +26,7 @@ TOKEN = "ghs_plantedplantedplantedplanted0001"
 @dataclass
 class Fault:
     """`lost`: "before" the line breaks and nothing was done, "after" it was done, "inside" the
-    answer breaks off. `status` answers that without doing it; `late` does it so much later."""
+    answer breaks off. `status` answers that without doing it; it is done when `held` is set."""
 
     verb: str = "POST"
     path: str = ""
@@ -35,7 +34,7 @@ class Fault:
     status: int = 0
     headers: Mapping[str, str] = field(default_factory=dict)
     body: str | Mapping[str, Any] = ""
-    late: float = 0.0
+    held: threading.Event | None = None
     left: int = 1
 
     def fits(self, verb: str, path: str) -> bool:
@@ -59,6 +58,7 @@ class FakeGitHub:
         self.files: list[Entry] = [{"filename": "app.py", "patch": PATCH}]
         self.moved: dict[str, str] = {}  # repositories that have another name now
         self.asked: list[str] = []
+        self.under_way = 0  # requests that are read, and not answered yet
         self.faults: list[Fault] = []
         self.most_per_page = 100
         self.hook: Callable[[str, str, str], None] = lambda stage, verb, path: None
@@ -261,16 +261,26 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Server
 
     def do_GET(self) -> None:
-        self._handle("GET")
+        self._count_and_handle("GET")
 
     def do_POST(self) -> None:
-        self._handle("POST")
+        self._count_and_handle("POST")
 
     def do_PATCH(self) -> None:
         self._handle("PATCH")
 
     def log_message(self, format: str, *arguments: Any) -> None:
         pass
+
+    def _count_and_handle(self, verb: str) -> None:
+        github = self.server.github
+        with github.lock:
+            github.under_way += 1
+        try:
+            self._handle(verb)
+        finally:
+            with github.lock:
+                github.under_way -= 1
 
     def _handle(self, verb: str) -> None:
         github = self.server.github
@@ -285,7 +295,8 @@ class _Handler(BaseHTTPRequestHandler):
         query = {key: values[-1] for key, values in parse_qs(address.query).items()}
         fault = github.fault_for(verb, path) or Fault()
         github.hook("received", verb, path)
-        time.sleep(fault.late)
+        if fault.held is not None:
+            fault.held.wait()
         if fault.lost == "before":
             self._hang_up()
             return

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
@@ -175,6 +175,7 @@ class _Server(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server: _Server
+    breaks_after = "content_block_delta"  # of a stream that is cut or stalls
 
     def log_message(self, format: str, *args: Any) -> None:
         pass
@@ -215,14 +216,17 @@ class _Handler(BaseHTTPRequestHandler):
         for name, value in headers.items():
             self.send_header(name, value)
         self.end_headers()
-        for event in _events(turn, model):
+        for event in self._events(turn, model):
             self.server.model.closing.wait(turn.pause)
             self.wfile.write(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode())
             self.wfile.flush()
-            if turn.breaks and event["type"] == "content_block_delta":
+            if turn.breaks in ("cut", "stalls") and event["type"] == self.breaks_after:
                 if turn.breaks == "stalls":
                     self.server.model.closing.wait()
                 return
+
+    def _events(self, turn: Turn, model: str) -> Iterable[dict[str, Any]]:
+        return _events(turn, model)
 
     def _send_error(self, status: int, kind: str, message: str, headers: Mapping[str, str]) -> None:
         said = {"type": "error", "error": {"type": kind, "message": message}}

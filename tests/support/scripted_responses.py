@@ -73,6 +73,8 @@ class ScriptedResponses(ScriptedModel):
 
 
 class _Responses(Handler):
+    breaks_after = "response.output_item.added"
+
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers.get("content-length", 0))) or b"{}")
         said = body.get("input", ())
@@ -86,21 +88,8 @@ class _Responses(Handler):
         whole = message if message.startswith("{") else json.dumps({"error": said})
         self._send(status, whole.encode(), headers)
 
-    def _stream(self, turn: Turn, model: str) -> None:
-        self.close_connection = True
-        self.send_response(200)
-        headers = {"content-type": "text/event-stream", "connection": "close", **turn.headers}
-        for name, value in headers.items():
-            self.send_header(name, value)
-        self.end_headers()
-        for event in _events(turn, model):
-            self.server.model.closing.wait(turn.pause)
-            self.wfile.write(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode())
-            self.wfile.flush()
-            if turn.breaks in ("cut", "stalls") and event["type"] == "response.output_item.added":
-                if turn.breaks == "stalls":
-                    self.server.model.closing.wait()
-                return
+    def _events(self, turn: Turn, model: str) -> Iterator[dict[str, Any]]:
+        return _events(turn, model)
 
 
 def _turns(said: Sequence[Mapping[str, Any]]) -> int:

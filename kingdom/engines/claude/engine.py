@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from collections.abc import Mapping, Sequence
 
 from kingdom.engines.claude import judging, sessions, settings_file, stream
 from kingdom.engines.claude.progress import Progress
 from kingdom.engines.masked import Masked
 from kingdom.engines.port import Availability, Evidence, Order, Plan, Verdict
+from kingdom.engines.program import Program
 from kingdom.store.paths import BaseDir
 
 INSTALL = "npm install -g @anthropic-ai/claude-code"
@@ -54,8 +54,7 @@ class ClaudeEngine:
         setting_sources: Sequence[str] = (),
     ) -> None:
         """`root` is the base directory; `setting_sources` are of user, project, local."""
-        self._command = command
-        self._path = environment.get("PATH", os.defpath)
+        self._program = Program(command, environment, root)
         self._root = root
         self._model = model
         self._max_retries = max_retries
@@ -64,27 +63,17 @@ class ClaudeEngine:
         self._progress = Progress(Masked(environment))
 
     def availability(self) -> Availability:
-        if self.program() is None:
-            return Availability(
-                False,
-                f"Claude Code is not installed: there is no program {self._command}.",
-                f"Install it with: {INSTALL} (or name it in config/system.yaml: "
-                "runtime: {claude: {command: /path/to/claude}}).",
-            )
-        return Availability(True)
+        return self._program.availability("Claude Code", self.name, INSTALL)
 
     def program(self) -> str | None:
-        name = self._command
-        if os.sep in name:
-            name = os.path.join(self._root, os.path.expanduser(name))
-        return shutil.which(name, path=self._path)
+        return self._program.path()
 
     def plan(self, order: Order) -> Plan:
         continues = sessions.can_continue(order)
         session = order.session_id if continues and order.session_id else sessions.new_id()
         path = os.path.join(BaseDir(self._root).soldiers, order.soldier_id + SETTINGS_SUFFIX)
         argv = (
-            self.program() or self._command,
+            self._program.word(),
             *("-p", "--output-format", "stream-json", "--verbose"),
             *("--resume" if continues else "--session-id", session),
             *("--settings", path, "--setting-sources", ",".join(self._sources)),

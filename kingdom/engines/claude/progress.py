@@ -8,10 +8,9 @@ from kingdom.engines.claude.stream import blocks, entry_of, said
 from kingdom.engines.json_lines import Distinct, Entry, number, part, text
 from kingdom.engines.masked import Masked
 from kingdom.store import disk
-from kingdom.words.harmless import harmless
+from kingdom.words.harmless import at_a_glance
 
 _TAIL = 256 * 1024
-_LONGEST = 80
 # What tells most of a tool's use, the first that is there.
 _TELLING = (
     "file_path",
@@ -64,12 +63,12 @@ def _at_work(message: Entry) -> str:
     used = [
         f"{text(block, 'name')}{_of(part(block, 'input'))}" for block in blocks(message, "tool_use")
     ]
-    return used[-1] if used else _short(said(message))
+    return used[-1] if used else at_a_glance(said(message))
 
 
 def _of(given: Entry) -> str:
     found = next((text(given, key) for key in _TELLING if text(given, key)), "")
-    return f": {_short(found)}" if found else ""
+    return f": {at_a_glance(found)}" if found else ""
 
 
 def _retry(entry: Entry) -> str:
@@ -87,8 +86,3 @@ def _warning(entry: Entry) -> str:
         return f"{limit} limit reached"
     share = number(news, "utilization")
     return f"{share:.0%} of the {limit} limit used" if share else ""
-
-
-def _short(words: str) -> str:
-    line = harmless(" ".join(words[: 4 * _LONGEST].split()))
-    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"

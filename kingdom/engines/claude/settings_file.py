@@ -1,7 +1,6 @@
 """A soldier's own settings file: signs of life, the question for a missing result, permissions.
 
-The program runs each hook with `/bin/sh` in the soldier's environment. Paths are spelled out in
-them, so that a hook needs nothing of that environment but its PATH.
+The program runs each hook with `/bin/sh` in the soldier's environment.
 """
 
 from __future__ import annotations
@@ -9,9 +8,9 @@ from __future__ import annotations
 import json
 import os
 import re
-import shlex
 from typing import Any
 
+from kingdom.engines import hooks
 from kingdom.engines.port import Order
 
 # Whoever gives no list of tools gets these: work in the workspace, and nothing outside of it.
@@ -40,11 +39,6 @@ _NOT_READ = (
     "~/.claude/.credentials.json",
     "~/.codex/auth.json",
     "//proc/*/environ",
-)
-_HOOK_SECONDS = 10
-_ASKED_FOR = (
-    "Your result is missing. Write it now, as one JSON object in the form your instructions name, "
-    "to {path} and then stop."
 )
 
 
@@ -101,27 +95,10 @@ def _name(rule: str) -> str:
 
 
 def _hooks(order: Order) -> dict[str, Any]:
-    heartbeat = _hook(f"touch -- {shlex.quote(order.heartbeat_path)}")
-    hooks = {
-        name: [{"matcher": "*", **heartbeat}] for name in ("PostToolUse", "PostToolUseFailure")
+    wanted = {
+        name: [hooks.heartbeat(order.heartbeat_path)]
+        for name in ("PostToolUse", "PostToolUseFailure")
     }
     if not order.result_schema:  # with a schema the program itself asks, once
-        hooks["Stop"] = [_hook(_question(order.result_path))]
-    return hooks
-
-
-def _hook(command: str) -> dict[str, Any]:
-    return {"hooks": [{"type": "command", "command": command, "timeout": _HOOK_SECONDS}]}
-
-
-def _question(path: str) -> str:
-    """Once: the program says in what it tells the hook whether it goes on because of it."""
-    answer = {"decision": "block", "reason": _ASKED_FOR.format(path=path)}
-    return "\n".join(
-        (
-            'case "$(cat)" in',
-            """*'"stop_hook_active":true'* | *'"stop_hook_active": true'*) exit 0 ;;""",
-            "esac",
-            f"[ -s {shlex.quote(path)} ] || printf '%s' {shlex.quote(json.dumps(answer))}",
-        )
-    )
+        wanted["Stop"] = [hooks.question(order.result_path)]
+    return wanted

@@ -1,17 +1,12 @@
-"""Reads what the program prints: one JSON object a line, written while it runs.
-
-Lines that are none (a half-written last one, garbage) are passed over, and so is whatever has
-another form than expected: versions differ, and a run is judged by what can be read.
-"""
+"""Reads what the program prints: one JSON object a line, written while it runs."""
 
 from __future__ import annotations
 
-import json
-import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from kingdom.engines import account as accounts
 from kingdom.engines.json_lines import Entry, number, part, text
 
 TOKENS = {
@@ -26,20 +21,15 @@ _TELLING = re.compile(rb'"type":\s*"(?:assistant|result|rate_limit_event|system)
 
 
 @dataclass
-class Account:
-    """What a run has told of itself."""
+class Account(accounts.Account):
+    """`error` is the program's word for what the API refused, at the end of the run."""
 
     version: str = ""
-    session_id: str = ""
     results: list[Entry] = field(default_factory=list)  # more than one after background work
-    error: str = ""  # the program's word for what the API refused, at the end of the run
-    last_text: str = ""
     retry: Entry = field(default_factory=dict)
     limit: Entry = field(default_factory=dict)  # the last news of a usage limit
     usage: dict[str, dict[str, int]] = field(default_factory=dict)  # per message of the model
     models: dict[str, None] = field(default_factory=dict)
-    last_written: float = 0.0  # seconds of the wall clock
-    is_empty: bool = True
 
     @property
     def result(self) -> Entry:
@@ -47,28 +37,12 @@ class Account:
 
 
 def read(path: str) -> Account:
-    """All of it, line by line."""
-    account = Account()
-    try:
-        with open(path, "rb") as file:
-            facts = os.fstat(file.fileno())
-            account.last_written, account.is_empty = facts.st_mtime, facts.st_size == 0
-            for line in file:
-                _take(account, entry_of(line))
-    except FileNotFoundError:
-        pass
-    return account
+    return accounts.read(path, Account(), lambda account, line: _take(account, entry_of(line)))
 
 
 def entry_of(line: bytes) -> Entry:
     """Empty for what tells nothing."""
-    if _TELLING.search(line) is None:
-        return {}
-    try:
-        found = json.loads(line)
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
+    return accounts.entry_of(line) if _TELLING.search(line) else {}
 
 
 def _take(account: Account, entry: Entry) -> None:

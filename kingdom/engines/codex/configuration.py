@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from kingdom.engines.hooks import heartbeat, question
 from kingdom.engines.port import Order
 
 GUIDE = "AGENTS.md"
@@ -19,7 +19,6 @@ GUIDE = "AGENTS.md"
 # are for a manifest's permissions.env; none is passed on by itself, nor to what a soldier runs.
 CREDENTIALS = ("CODEX_API_KEY", "CODEX_ACCESS_TOKEN", "OPENAI_API_KEY")
 _LARGEST_GUIDE = 256 * 1024  # the program's own limit cuts it off after 32 KB, and says nothing
-_HOOK_SECONDS = 10
 _ONLINE_TOOLS = ("WebSearch", "WebFetch")
 _NOT_WANTED = (
     "plugins",  # these two look up outside hosts at every start
@@ -37,10 +36,6 @@ _ALONE = {
     "project_doc_max_bytes": _LARGEST_GUIDE,
     **{f"features.{name}": False for name in _NOT_WANTED},
 }
-_ASKED_FOR = (
-    "Your result is missing. Write it now, as one JSON object in the form your instructions name, "
-    "to {path} and then stop."
-)
 
 
 def common(order: Order) -> dict[str, Any]:
@@ -67,31 +62,10 @@ def _may_search(order: Order) -> bool:
 
 def hooks(order: Order, *, asks: bool) -> dict[str, Any]:
     """Signs of life after each tool, and the question for a missing result."""
-    wanted = {"PostToolUse": [{"matcher": "*", **_hook(_touch(order.heartbeat_path))}]}
+    wanted = {"PostToolUse": [heartbeat(order.heartbeat_path)]}
     if asks:
-        wanted["Stop"] = [_hook(_question(order.result_path))]
+        wanted["Stop"] = [question(order.result_path)]
     return {"hooks": wanted}
-
-
-def _hook(command: str) -> dict[str, Any]:
-    return {"hooks": [{"type": "command", "command": command, "timeout": _HOOK_SECONDS}]}
-
-
-def _touch(path: str) -> str:
-    return f"touch -- {shlex.quote(path)}"
-
-
-def _question(path: str) -> str:
-    """Once: the program says in what it tells the hook whether it goes on because of it."""
-    answer = {"decision": "block", "reason": _ASKED_FOR.format(path=path)}
-    return "\n".join(
-        (
-            'case "$(cat)" in',
-            """*'"stop_hook_active":true'* | *'"stop_hook_active": true'*) exit 0 ;;""",
-            "esac",
-            f"[ -s {shlex.quote(path)} ] || printf '%s' {shlex.quote(json.dumps(answer))}",
-        )
-    )
 
 
 def arguments(settings: Mapping[str, Any]) -> Iterator[str]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,6 +16,7 @@ from kingdom.engines.codex import configuration, judging, sandbox, schemas, sess
 from kingdom.engines.codex.progress import Progress
 from kingdom.engines.masked import Masked
 from kingdom.engines.port import Availability, Evidence, Order, Plan, Verdict
+from kingdom.engines.program import Program
 from kingdom.store import disk
 from kingdom.store.paths import BaseDir
 
@@ -54,8 +54,7 @@ class CodexEngine:
     ) -> None:
         """`root` is the base directory; `config` are further settings of the program's own, named
         as in its config.toml (`model_reasoning_effort`, `model_providers.mine.base_url`)."""
-        self._command = command
-        self._path = environment.get("PATH", os.defpath)
+        self._program = Program(command, environment, root)
         self._root = root
         self._model = model
         self._sandboxed = sandboxed
@@ -65,27 +64,17 @@ class CodexEngine:
         self._progress = Progress(Masked(environment))
 
     def availability(self) -> Availability:
-        if self.program() is None:
-            return Availability(
-                False,
-                f"Codex is not installed: there is no program {self._command}.",
-                f"Install it with: {INSTALL} (or name it in config/system.yaml: "
-                "runtime: {codex: {command: /path/to/codex}}).",
-            )
-        return Availability(True)
+        return self._program.availability("Codex", self.name, INSTALL)
 
     def program(self) -> str | None:
-        name = self._command
-        if os.sep in name:
-            name = os.path.join(self._root, os.path.expanduser(name))
-        return shutil.which(name, path=self._path)
+        return self._program.path()
 
     def plan(self, order: Order) -> Plan:
         continued = order.session_id if sessions.can_continue(order) else None
         schema = schemas.strict(order.result_schema)
         path = os.path.join(BaseDir(self._root).soldiers, order.soldier_id + SCHEMA_SUFFIX)
         argv = (
-            self.program() or self._command,
+            self._program.word(),
             *(("exec", "resume") if continued else ("exec",)),
             *("--json", "--skip-git-repo-check", "--ignore-rules"),
             *(() if self._user_config else ("--ignore-user-config",)),

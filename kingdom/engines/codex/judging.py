@@ -1,8 +1,6 @@
 """Judges a run by all it left: exit code, how its turn ended, the error's words, standard error.
 
-The program names no kinds of errors, so they are known by their sentences. A soldier that wrote its
-result is believed, however the program came to its end: the work is done, and its general has
-checks of its own. What the program said against it is kept in the metrics.
+The program names no kinds of errors, so they are known by their sentences.
 """
 
 from __future__ import annotations
@@ -10,16 +8,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from kingdom.engines.codex import limits, schemas, stream
 from kingdom.engines.codex.stream import Account
+from kingdom.engines.fault import NOT_STARTED, Fault, killed, last_words, verdict
 from kingdom.engines.json_lines import object_in, part, text
 from kingdom.engines.port import Evidence, Verdict
 from kingdom.engines.standing import LIMIT, LOGIN, OUTAGE
-from kingdom.store import disk
 
 _STATUS = re.compile(r"\bstatus:? (\d{3})\b")
 _BY_WORDS = {
@@ -45,39 +42,23 @@ _USAGE_ERROR = re.compile(
     r"|Error: [^\n]*(?:\bunknown|undefined|not found|invalid|requires))",
     re.MULTILINE | re.IGNORECASE,
 )
-_KILLED = (129, 130, 137, 143)  # the program's own way to end on a signal
-_NOT_STARTED = 127
-_LONGEST_ERROR = 600
-_LAST_WORDS = 4096
 _LOG_IN = (
     "Log in with codex login as the user that runs the kingdom, or pass CODEX_API_KEY on in the "
     "manifest's permissions.env."
 )
 
 
-@dataclass(frozen=True)
-class _Fault:
-    code: str
-    error: str = ""
-    until: datetime | None = None
-
-
 def judge(evidence: Evidence, account: Account) -> Verdict:
-    metrics = _metrics(evidence, account)
     found = object_in(account.last_text) if account.is_completed else None
     fault = _fault(evidence, account, has_result=evidence.has_result or found is not None)
-    if fault is not None and evidence.has_result:
-        metrics["engine_fault"] = fault.code
-    is_held = fault is not None and not evidence.has_result
     is_lost = fault is not None and fault.code == "session_lost"
-    return Verdict(
-        failure=fault.code if fault is not None and is_held else None,
-        error=_short(fault.error) if fault is not None else "",
-        unavailable_until=fault.until if fault is not None else None,
+    return verdict(
+        evidence,
+        fault,
         session_id=None if is_lost else account.session_id or evidence.session_id,
-        result=_told(evidence, found),
+        result=None if found is None else schemas.without_nulls(found),
         last_message=account.last_text,
-        metrics=metrics,
+        metrics=_metrics(evidence, account),
     )
 
 
@@ -86,12 +67,6 @@ def said(stdout_path: str) -> Mapping[str, Any] | None:
     account = stream.read(stdout_path)
     found = object_in(account.last_text) if account.is_completed else None
     return None if found is None else schemas.without_nulls(found)
-
-
-def _told(evidence: Evidence, found: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    if found is None:
-        return None
-    return {"task_id": evidence.order_task_id, **schemas.without_nulls(found)}
 
 
 def _metrics(evidence: Evidence, account: Account) -> dict[str, Any]:
@@ -113,41 +88,40 @@ def _earlier(evidence: Evidence, account: Account) -> Mapping[str, Any]:
     return {} if is_other else evidence.earlier
 
 
-def _fault(evidence: Evidence, account: Account, *, has_result: bool) -> _Fault | None:
+def _fault(evidence: Evidence, account: Account, *, has_result: bool) -> Fault | None:
     if not account.has_ended:
         return _without_end(evidence, account)
     if account.is_failed:
         return _of_error(account)
     if has_result or stream.spent(account, _earlier(evidence, account))["output"]:
         return None
-    return _Fault("empty_run")
+    return Fault("empty_run")
 
 
-def _without_end(evidence: Evidence, account: Account) -> _Fault | None:
+def _without_end(evidence: Evidence, account: Account) -> Fault | None:
     """It was killed, or never began. What neither explains is for the general to name."""
-    words = disk.tail(evidence.stderr_path, _LAST_WORDS).decode("utf-8", "replace").strip()
-    if evidence.signal is not None or evidence.exit_code in _KILLED:
-        how = f"Signal {evidence.signal}." if evidence.signal else f"Exit {evidence.exit_code}."
-        return _Fault("soldier_killed", how)
+    words, ended = last_words(evidence), killed(evidence)
+    if ended is not None:
+        return ended
     if account.session_id and evidence.exit_code == 0:  # asked to end, it may do so in good order
-        return _Fault("soldier_killed", "It ended in the middle of its work.")
+        return Fault("soldier_killed", "It ended in the middle of its work.")
     if not account.is_empty or not evidence.exit_code:
         return None
-    if evidence.exit_code == _NOT_STARTED:
-        return _Fault("engine_missing", words)
+    if evidence.exit_code == NOT_STARTED:
+        return Fault("engine_missing", words)
     if _NO_SESSION.search(words):
-        return _Fault("session_lost", words)
-    return _Fault("engine_refused", words) if _USAGE_ERROR.search(words) else None
+        return Fault("session_lost", words)
+    return Fault("engine_refused", words) if _USAGE_ERROR.search(words) else None
 
 
-def _of_error(account: Account) -> _Fault:
+def _of_error(account: Account) -> Fault:
     error = _plain(account.error)
     code = _code_of(error, is_body=error != account.error)
     if code == LIMIT:
         said = datetime.fromtimestamp(account.last_written, UTC)
-        return _Fault(code, error, limits.until(error, said))
+        return Fault(code, error, limits.until(error, said))
     is_unknown = code == LOGIN and "status 403" not in error and "uota" not in error
-    return _Fault(code, f"{error.rstrip('.')}. {_LOG_IN}" if is_unknown else error)
+    return Fault(code, f"{error.rstrip('.')}. {_LOG_IN}" if is_unknown else error)
 
 
 def _code_of(error: str, *, is_body: bool) -> str:
@@ -178,7 +152,3 @@ def _plain(error: str) -> str:
     if not isinstance(body, dict):
         return error
     return text(part(body, "error"), "message") or text(body, "detail") or error
-
-
-def _short(error: str) -> str:
-    return error if len(error) <= _LONGEST_ERROR else error[: _LONGEST_ERROR - 1] + "…"

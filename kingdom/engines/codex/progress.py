@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 import shlex
 
-from kingdom.engines.codex.stream import DEED, entry_of
+from kingdom.engines.account import entry_of
+from kingdom.engines.codex.stream import DEED
 from kingdom.engines.json_lines import Distinct, Entry, part, text
 from kingdom.engines.masked import Masked
 from kingdom.store import disk
-from kingdom.words.harmless import harmless
+from kingdom.words.harmless import at_a_glance
 
 _TAIL = 256 * 1024
-_LONGEST = 80
 _RETRY = re.compile(r"Reconnecting\.\.\. (\d+)/(\d+) \((.*)\)", re.DOTALL)
 _STATUS = re.compile(r"\bstatus:? (\d{3})\b")
 
@@ -48,14 +48,14 @@ def _doing(entry: Entry) -> str:
 def _at_work(item: Entry) -> str:
     kind = text(item, "type")
     if kind == "command_execution":
-        return f"command: {_short(_command(text(item, 'command')))}"
+        return f"command: {at_a_glance(_command(text(item, 'command')))}"
     if kind == "file_change":
-        return f"edit: {_short(_paths(item))}"
+        return f"edit: {at_a_glance(_paths(item))}"
     if kind == "web_search":
-        return f"web search: {_short(text(item, 'query'))}"
+        return f"web search: {at_a_glance(text(item, 'query'))}"
     if kind == "mcp_tool_call":
-        return f"tool: {_short(text(item, 'tool'))}"
-    return _short(text(item, "text")) if kind == "agent_message" else ""
+        return f"tool: {at_a_glance(text(item, 'tool'))}"
+    return at_a_glance(text(item, "text")) if kind == "agent_message" else ""
 
 
 def _command(spelled: str) -> str:
@@ -77,11 +77,6 @@ def _paths(item: Entry) -> str:
 def _retry(message: str) -> str:
     found = _RETRY.match(message)
     if found is None:
-        return _short(message)
+        return at_a_glance(message)
     status = _STATUS.search(found[3])
-    return f"retry {found[1]} of {found[2]} after {status[1] if status else _short(found[3])}"
-
-
-def _short(words: str) -> str:
-    line = harmless(" ".join(words[: 4 * _LONGEST].split()))
-    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
+    return f"retry {found[1]} of {found[2]} after {status[1] if status else at_a_glance(found[3])}"

@@ -3,18 +3,17 @@
     thread.started {thread_id} · turn.started · item.started, item.updated, item.completed {item}
     error {message}: it tries again, or gives up · turn.completed {usage} or turn.failed {error}
 
-Lines that are none (a half-written last one, garbage) are passed over, and so is whatever has
-another form than expected. An item of the type `error` is a warning, and no failure.
+An item of the type `error` is a warning, and no failure.
 """
 
 from __future__ import annotations
 
-import json
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from kingdom.engines import account as accounts
+from kingdom.engines.account import entry_of
 from kingdom.engines.json_lines import Entry, number, part, text
 
 # What a soldier does, each a turn; the program does not tell how often the model answered.
@@ -34,18 +33,13 @@ DEED = re.compile(
 
 
 @dataclass
-class Account:
-    """What a run has told of itself."""
+class Account(accounts.Account):
+    """`error` is why it gave up."""
 
-    session_id: str = ""
     usage: Entry = field(default_factory=dict)  # of the session so far
-    error: str = ""  # why it gave up
     is_completed: bool = False
     is_failed: bool = False
-    last_text: str = ""
     deeds: set[str] = field(default_factory=set)
-    last_written: float = 0.0  # seconds of the wall clock
-    is_empty: bool = True
 
     @property
     def has_ended(self) -> bool:
@@ -53,26 +47,7 @@ class Account:
 
 
 def read(path: str) -> Account:
-    """All of it, line by line."""
-    account = Account()
-    try:
-        with open(path, "rb") as file:
-            facts = os.fstat(file.fileno())
-            account.last_written, account.is_empty = facts.st_mtime, facts.st_size == 0
-            for line in file:
-                _take(account, entry_of(line))
-    except FileNotFoundError:
-        pass
-    return account
-
-
-def entry_of(line: bytes) -> Entry:
-    """Empty for what is none."""
-    try:
-        found = json.loads(line)
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
+    return accounts.read(path, Account(), lambda account, line: _take(account, entry_of(line)))
 
 
 def _take(account: Account, entry: Entry) -> None:

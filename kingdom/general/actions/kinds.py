@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from kingdom.clients.github import GitHub, GitHubRefused, LineComment, Posted
+from kingdom.clients.github import GitHub, LineComment, Posted
+from kingdom.clients.github_faults import GitHubRefused
 from kingdom.errors import NeverWorks
 from kingdom.general.actions import wording
 from kingdom.models.action import Comment, PullRequest, Review

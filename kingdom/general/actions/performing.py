@@ -11,19 +11,17 @@ stands, and if the words differ this is said. `kingdom retry --fresh` begins a n
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, assert_never
 
-from pydantic import ValidationError
-
-from kingdom.clients.github import GitHub, GitHubLater, GitHubRefused, Posted, Repository
+from kingdom.clients.github import GitHub, Posted, Repository
+from kingdom.clients.github_faults import GitHubLater, GitHubRefused
 from kingdom.clock import Clock
 from kingdom.errors import NeverWorks, TryLater
+from kingdom.general.actions.jobs import Job
 from kingdom.general.actions.journal import Entry, Journal, JournalFailed, moment
 from kingdom.general.actions.kinds import (
     ActionRefused,
@@ -33,69 +31,14 @@ from kingdom.general.actions.kinds import (
     Reviewing,
     Sheet,
 )
-from kingdom.models.action import ACTION, KINDS, Comment, Kind, PullRequest, Push, Review
-from kingdom.models.fields import Trust
-from kingdom.models.task import Task
-from kingdom.settings.wording import describe, shown
+from kingdom.general.actions.orders import Order, Refused, read_actions
+from kingdom.models.action import Comment, Kind, PullRequest, Push, Review
+from kingdom.settings.wording import shown
 from kingdom.store.paths import BaseDir
 from kingdom.words.spans import age
 
-MOST_ACTIONS = 20
 INTENDED, DOUBTFUL, DONE, REFUSED = "intended", "doubtful", "done", "refused"
 OWN_BRANCHES = ("kingdom/", "kingdom-")
-_ORIGINAL = "original"  # where a resumed task keeps the payload that it all began with
-
-
-@dataclass(frozen=True)
-class Lineage:
-    """A row of tasks that continue one another, named after the first."""
-
-    id: str
-    born: datetime | None = None
-
-    @property
-    def name(self) -> str:
-        """For markers: ids begin anew in a kingdom that was made anew."""
-        source = f"{self.id} {self.born.isoformat() if self.born else ''}"
-        return f"{self.id}:{hashlib.sha256(source.encode()).hexdigest()[:8]}"
-
-
-def lineage_of(task: Task, look: Callable[[str], Task | None]) -> Lineage:
-    """`look` finds a task by id; one that is gone ends the search."""
-    seen = {task.id}
-    while task.original_task_id and not task.fresh and task.original_task_id not in seen:
-        earlier = look(task.original_task_id)
-        if earlier is None:
-            return Lineage(task.original_task_id)
-        seen.add(earlier.id)
-        task = earlier
-    return Lineage(task.id, task.created_at)
-
-
-@dataclass(frozen=True)
-class Job:
-    """Where and on whose behalf; nothing in it comes from the soldier."""
-
-    task_id: str
-    attempt: str  # the soldier's id
-    lineage: Lineage
-    trust: Trust
-    allowed: frozenset[Kind]
-    repo: str | None = None
-    number: int | None = None  # of the issue or pull request
-    commit: str | None = None  # what the soldier saw of the pull request
-    branch: str | None = None  # the task's own, which `push` pushes
-    base_branch: str | None = None
-
-
-def number_of(task: Task) -> int | None:
-    payload: Any = task.payload
-    if isinstance(payload.get(_ORIGINAL), dict):
-        payload = payload[_ORIGINAL]
-    number = payload.get("number")
-    if isinstance(number, str) and number.isdecimal() and len(number) < 10:
-        number = int(number)
-    return number if type(number) is int and number > 0 else None
 
 
 @dataclass(frozen=True)
@@ -103,13 +46,6 @@ class Done:
     kind: Kind
     url: str = ""
     note: str = ""  # what a person should know of how it was done
-
-
-@dataclass(frozen=True)
-class Refused:
-    kind: str
-    sentence: str
-    code: str = ActionRefused.code
 
 
 @dataclass(frozen=True)
@@ -152,61 +88,6 @@ class Means:
     mask: Callable[[str], str] = str  # hides secrets in what is posted
     timing: Timing = Timing()
     sync: bool = True
-
-
-@dataclass(frozen=True)
-class Order:
-    """One action, and which of its kind it is."""
-
-    action: Review | Comment | Push | PullRequest
-    ordinal: int
-
-    @property
-    def kind(self) -> Kind:
-        return self.action.do
-
-    @property
-    def key(self) -> str:
-        return f"{self.kind}:{self.ordinal}"
-
-    @property
-    def digest(self) -> str:
-        spelled = json.dumps(self.action.model_dump(), sort_keys=True)
-        return hashlib.sha256(spelled.encode()).hexdigest()[:12]
-
-
-def read_actions(raw: Sequence[Any] | None) -> tuple[list[Order], list[Refused]]:
-    """What is asked, as far as it can be understood and makes sense."""
-    orders: list[Order] = []
-    refused: list[Refused] = []
-    for one in (raw or [])[:MOST_ACTIONS]:
-        try:
-            action = ACTION.validate_python(one)
-        except ValidationError as error:
-            refused.append(Refused(_kind_in(one), _unreadable(error)))
-            continue
-        ordinal = 1 + sum(order.kind == action.do for order in orders)
-        if isinstance(action, PullRequest) and ordinal > 1:
-            refused.append(Refused(action.do, "A task has one pull request."))
-        elif not isinstance(action, Push) or ordinal == 1:  # pushing twice is pushing once
-            orders.append(Order(action, ordinal))
-    if raw and len(raw) > MOST_ACTIONS:
-        many = f"{len(raw) - MOST_ACTIONS} more were asked for; {MOST_ACTIONS} are the most."
-        refused.append(Refused("actions", many))
-    return orders, refused
-
-
-def _kind_in(raw: Any) -> str:
-    kind = raw.get("do") if isinstance(raw, dict) else None
-    return kind if kind in KINDS else "action"
-
-
-def _unreadable(error: ValidationError) -> str:
-    fault = error.errors(include_url=False)[0]
-    is_tag = fault["type"].startswith("union_tag")
-    place = "do" if is_tag else ".".join(map(str, fault["loc"][1:]))
-    where = f"`{place}` " if place else ""
-    return f"It is not of the form asked for: {where}{describe(fault)}."
 
 
 def perform(job: Job, raw: Sequence[Any] | None, means: Means) -> Outcome:

@@ -8,7 +8,8 @@ from functools import cached_property
 
 from kingdom.clients.git import Place
 from kingdom.clients.git_hosts import Remote
-from kingdom.general.checkouts.clones import Clone, Clones
+from kingdom.general.checkouts.clone import Clone
+from kingdom.general.checkouts.clones import Clones
 
 _LFS = re.compile(rb"^[^#\n]*\bfilter=lfs\b", re.MULTILINE)
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from kingdom.errors import KingdomError
 from kingdom.general.checkouts import trees
-from kingdom.general.checkouts.clones import PRIVATE, Clone
+from kingdom.general.checkouts.clone import Clone
+from kingdom.general.checkouts.refs import PRIVATE
 from kingdom.store import disk
 
 

@@ -21,9 +21,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
 
-from kingdom.clients.git import CloneBroken, GitFailed, Place
 from kingdom.errors import KingdomError
-from kingdom.general.checkouts.clones import BRANCHES, PRIVATE, Clone, Worktree, is_sha
+from kingdom.general.checkouts.clone import Clone, Worktree
+from kingdom.general.checkouts.refs import BRANCHES, PRIVATE, is_sha, ref_word
+from kingdom.general.checkouts.worktree_files import Files
 from kingdom.store import disk
 
 _UNDER_WAY = (
@@ -34,8 +35,6 @@ _UNDER_WAY = (
 _NOT_OURS = ("refs/remotes/", PRIVATE, "refs/stash", "refs/bisect/", "refs/worktree/")
 _STASHED_ON = re.compile(r"(?:WIP on|On) (?P<branch>[^:]+):")
 _LARGEST_LOG = 64 * 1024 * 1024
-_LARGEST_INDEX = 1024 * 1024 * 1024
-_RAW = b"* -text -eol -ident -filter -working-tree-encoding\n"
 
 
 @dataclass
@@ -75,7 +74,7 @@ class Keeper:
             self._keep_files(head, kept)
         for wanted, sha in self._commits(head):
             if not self._clone.has_all_of(sha, "refs/remotes"):
-                kept.add(self.save(wanted, sha))
+                kept.add(save(self._clone, self._task, wanted, sha))
         return kept
 
     # Commits.
@@ -88,7 +87,7 @@ class Keeper:
         for name in _UNDER_WAY:
             for sha in self._noted(name):
                 yield f"merge/{os.path.basename(name).lower()}", sha
-        for stash in self.stashes():
+        for stash in self._stashes():
             yield "stash", stash.sha
 
     def _named(self, own: str) -> Iterator[tuple[str, str]]:
@@ -108,7 +107,7 @@ class Keeper:
             return [sha for sha in found if is_sha(sha) and self._clone.resolve(sha)]
         return []
 
-    def stashes(self) -> list[_Stash]:
+    def _stashes(self) -> list[_Stash]:
         """The clone has one list for all worktrees; those made on another's branch are not ours."""
         others = _branches_elsewhere(self._worktree)
         entries = _log_of(os.path.join(self._clone.path, "logs", "refs", "stash"))
@@ -119,35 +118,11 @@ class Keeper:
             if f"{BRANCHES}{branch}" not in others and self._clone.resolve(sha)
         ]
 
-    def save(self, wanted: str, sha: str) -> str:
-        """The ref that now has it: one that led here moves on, others are not touched."""
-        base = f"{PRIVATE}{ref_word(self._task)}/{wanted}"
-        for number in count(1):
-            name = base if number == 1 else f"{base}-{number}"
-            there = self._clone.resolve(name)
-            if there == sha:
-                return name
-            if not there or self._clone.is_ancestor(there, sha):
-                self._clone.update((name, sha))
-                return name
-        raise AssertionError("count() ends")
-
-    def own_branches(self) -> dict[str, str]:
-        """Those that are certainly this task's: by their name, or because it stood on them."""
-        stood = {sha for sha, _ in _log_of(os.path.join(self._worktree.admin, "logs", "HEAD"))}
-        own = self._worktree.branch()
-        others = _branches_elsewhere(self._worktree)
-        return {
-            name: sha
-            for name, sha in self._clone.refs(BRANCHES).items()
-            if name not in others and (name == own or name in self._branches or sha in stood)
-        }
-
     # Files.
 
     def _keep_files(self, head: str, kept: Kept) -> None:
         with self._clone.view() as view:
-            files = _Files(self._clone, view, self._worktree.path, kept)
+            files = Files(self._clone, view, self._worktree.path, kept.missed)
             staged = files.read_index(os.path.join(self._worktree.admin, "index"), head)
             nested = files.add_changes()
             if os.path.isdir(os.path.join(self._worktree.path, ".git")):  # a new one, over ours
@@ -169,19 +144,19 @@ class Keeper:
         git_dir = self._git_dir_of(whole)
         entries = []
         with self._clone.view() as view:
-            files = _Files(self._clone, view, whole, kept)
+            files = Files(self._clone, view, whole, kept.missed)
             if whole != self._worktree.path:
                 for deeper in files.add_changes():
                     self._keep_nested(os.path.join(path, deeper), kept)
                 entries.append(("files", files.write_tree()))
         if git_dir:
             with self._clone.view() as view:
-                files = _Files(self._clone, view, git_dir, kept)
+                files = Files(self._clone, view, git_dir, kept.missed)
                 files.add_changes(everything=True)
                 entries.append(("git", files.write_tree()))
         if entries:
             with self._clone.view() as view:
-                files = _Files(self._clone, view, whole, kept)
+                files = Files(self._clone, view, whole, kept.missed)
                 tree = files.make_tree(entries)
                 message = f"A repository inside the worktree: {os.fsdecode(path)}"
                 self._save_tree("nested", files, tree, [], message, kept)
@@ -206,14 +181,15 @@ class Keeper:
         return self._clone.git.run(*words, at=self._clone.at).text
 
     def _save_tree(
-        self, wanted: str, files: _Files, tree: str, parents: list[str], message: str, kept: Kept
+        self, wanted: str, files: Files, tree: str, parents: list[str], message: str, kept: Kept
     ) -> None:
         for name, sha in self._clone.refs(f"{PRIVATE}{ref_word(self._task)}").items():
             own = name.removeprefix(f"{PRIVATE}{ref_word(self._task)}/")
             if re.fullmatch(rf"{wanted}(?:-\d+)?", own) and self._is_same(sha, tree, parents):
                 kept.add(name)
                 return
-        kept.add(self.save(wanted, self._commit(files, tree, parents, message)))
+        made = self._commit(files, tree, parents, message)
+        kept.add(save(self._clone, self._task, wanted, made))
 
     def _is_same(self, sha: str, tree: str, parents: list[str]) -> bool:
         """Of staged content only the tree counts: its commit is made anew each time."""
@@ -223,138 +199,62 @@ class Keeper:
         wanted = [tree, *(self._tree_of(one) for one in parents[1:])]
         return trees_of == wanted and found[:1] == parents[:1]
 
-    def _commit(self, files: _Files, tree: str, parents: list[str], message: str) -> str:
+    def _commit(self, files: Files, tree: str, parents: list[str], message: str) -> str:
         given = [word for parent in parents for word in ("-p", parent)]
         text = f"{message}\n\nKept by the kingdom for {self._task}.\n"
         return files.run("commit-tree", tree, *given, stdin=text.encode("utf-8", "replace"))
 
+    # Afterwards.
 
-class _Files:
-    """The files of a directory, as git would take them into an index of its own."""
-
-    def __init__(self, clone: Clone, view: str, directory: str, kept: Kept) -> None:
-        self._clone = clone
-        self._view = view
-        self._kept = kept
-        self._directory = directory
-        self._index = os.path.join(view, "index")
-        self._looked_at = ""  # the index that knows what was looked at; ours, if none
-        self._real: dict[bytes, bool] = {b"": True}
-
-    def run(self, *words: str, stdin: bytes = b"") -> str:
-        return self._out(*words, stdin=stdin).decode("utf-8", "surrogateescape").strip()
-
-    def _out(self, *words: str, stdin: bytes = b"", index: str = "") -> bytes:
-        at = Place(self._view, work_tree=self._directory, index=index or self._index)
-        return self._clone.in_view(*words, at=at, stdin=stdin).out
-
-    def read_index(self, path: str, head: str) -> str:
-        """Begin with a copy of the soldier's index; answers the tree that is staged in it.
-
-        It knows what was looked at already, so that only what changed is read. One that cannot be
-        read is no index: everything is compared with HEAD.
-        """
-        try:
-            disk.create(self._index, disk.read(path, _LARGEST_INDEX)[0])
-            staged = "" if self._listed("--unmerged") else self.write_tree()
-        except (OSError, GitFailed, CloneBroken):
-            disk.remove(self._index)
-            disk.remove(f"{self._index}.lock")
-            if head:
-                self.run("read-tree", head)
-            return ""
-        # The copy is younger: by its age git would take files for unchanged that were changed
-        # right after the original was written.
-        self._looked_at = path
-        return staged
-
-    def _listed(self, *words: str) -> list[bytes]:
-        out = self._out("ls-files", "-z", *words, index=self._looked_at)
-        return [entry for entry in out.split(b"\0") if entry]
-
-    def add_changes(self, *, everything: bool = False) -> list[str]:
-        """Into the index; answers the repositories inside, which git would not look into."""
-        ignoring = [] if everything else ["--exclude-standard"]
-        changed = self._listed("--modified", "--deleted", "--others", *ignoring)
-        changed += [entry.partition(b"\t")[2] for entry in self._listed("--unmerged")]
-        changed += self._not_looked_at()
-        paths = list(dict.fromkeys(changed))
-        nested = [os.fsdecode(path.rstrip(b"/")) for path in paths if path.endswith(b"/")]
-        self._add([path for path in paths if not path.endswith(b"/")])
-        if not everything:
-            nested += self._links()
-        return list(dict.fromkeys(nested))
-
-    def _not_looked_at(self) -> list[bytes]:
-        """Files that are there, and of which the index says that git need not look at them."""
-        entries = self._listed("-v")
-        flagged = [entry[2:] for entry in entries if entry[:1].islower() or entry[:1] == b"S"]
-        return [path for path in flagged if self._is_there(path)]
-
-    def _links(self) -> list[str]:
-        """Where the index has another repository's commit, and that repository is there."""
-        entries = self._listed("--stage")
-        paths = [
-            os.fsdecode(entry.partition(b"\t")[2]) for entry in entries if entry[:6] == b"160000"
+    def drop_kept(self) -> None:
+        """Its branches and stashes; what is not kept or pushed stays."""
+        gone = [
+            (name, "")
+            for name, sha in self._own_branches().items()
+            if self._clone.has_all_of(sha, "refs/remotes", PRIVATE)
         ]
-        return [path for path in paths if disk.exists(os.path.join(self._directory, path, ".git"))]
+        self._drop_stashes()
+        if gone:
+            self._clone.update(*gone)
 
-    def _add(self, paths: list[bytes]) -> None:
-        if not paths:
-            return
-        # Out first: what is in the index already is not read again if it looks the same.
-        self._out("update-index", "-z", "--force-remove", "--stdin", stdin=_terminated(paths))
-        there = [path for path in paths if self._is_there(path)]
-        words = ("update-index", "-z", "--add", "--replace", "--stdin")
-        try:
-            self._out(*words, stdin=_terminated(there))
-        except (GitFailed, CloneBroken):
-            self._add_raw(there)
+    def _drop_stashes(self) -> None:
+        """Which are kept by now; another task's soldier must not find them on its list."""
+        entries = len(self._stashes())
+        for stash in sorted(self._stashes(), key=lambda one: -one.number):
+            if not self._clone.has_all_of(stash.sha, "refs/remotes", PRIVATE):
+                continue
+            if entries == 1 and stash.number == 0:
+                self._clone.update(("refs/stash", ""))
+            else:
+                entry = f"refs/stash@{{{stash.number}}}"
+                words = ("reflog", "delete", "--rewrite", "--updateref", entry)
+                self._clone.git.run(*words, at=self._clone.at)
+            entries -= 1
 
-    def _add_raw(self, paths: list[bytes]) -> None:
-        """As they are, whatever the repository says of line ends and encodings; one by one."""
-        disk.make_directory(os.path.join(self._view, "info"))
-        disk.replace(os.path.join(self._view, "info", "attributes"), _RAW, sync=False)
-        disk.remove(f"{self._index}.lock")
-        words = ("update-index", "-z", "--add", "--replace", "--stdin")
-        for path in paths:
-            try:
-                self._out(*words, stdin=_terminated([path]))
-            except (GitFailed, CloneBroken):
-                disk.remove(f"{self._index}.lock")
-                self._kept.missed.append(os.fsdecode(path))
-
-    def _is_there(self, path: bytes) -> bool:
-        """Not if it is a directory now, or one on the way is a link, where git would not go."""
-        whole = os.path.join(os.fsencode(self._directory), path)
-        if not os.path.lexists(whole) or not self._is_real(os.path.dirname(path)):
-            return False
-        is_directory = os.path.isdir(whole) and not os.path.islink(whole)
-        return not is_directory or os.path.lexists(os.path.join(whole, b".git"))
-
-    def _is_real(self, directory: bytes) -> bool:
-        if directory not in self._real:
-            above, _ = os.path.split(directory)
-            whole = os.path.join(os.fsencode(self._directory), directory)
-            self._real[directory] = self._is_real(above) and not os.path.islink(whole)
-        return self._real[directory]
-
-    def write_tree(self) -> str:
-        return self.run("write-tree")
-
-    def make_tree(self, entries: list[tuple[str, str]]) -> str:
-        lines = [f"040000 tree {sha}\t{name}\n" for name, sha in entries]
-        return self.run("mktree", stdin="".join(lines).encode())
+    def _own_branches(self) -> dict[str, str]:
+        """Those that are certainly this task's: by their name, or because it stood on them."""
+        stood = {sha for sha, _ in _log_of(os.path.join(self._worktree.admin, "logs", "HEAD"))}
+        own = self._worktree.branch()
+        others = _branches_elsewhere(self._worktree)
+        return {
+            name: sha
+            for name, sha in self._clone.refs(BRANCHES).items()
+            if name not in others and (name == own or name in self._branches or sha in stood)
+        }
 
 
-def ref_word(id_: str) -> str:
-    """An id as part of a ref's name; no two ids become the same."""
-    escaped = re.sub(r"[:_]", lambda found: "__" if found[0] == "_" else "_.", id_)
-    return f"{escaped}_" if escaped.endswith((".", ".lock")) else escaped
-
-
-def _terminated(paths: list[bytes]) -> bytes:
-    return b"".join(path + b"\0" for path in paths)
+def save(clone: Clone, task: str, wanted: str, sha: str) -> str:
+    """The ref that now has it: one that led here moves on, others are not touched."""
+    base = f"{PRIVATE}{ref_word(task)}/{wanted}"
+    for number in count(1):
+        name = base if number == 1 else f"{base}-{number}"
+        there = clone.resolve(name)
+        if there == sha:
+            return name
+        if not there or clone.is_ancestor(there, sha):
+            clone.update((name, sha))
+            return name
+    raise AssertionError("count() ends")
 
 
 def _log_of(path: str) -> list[tuple[str, str]]:

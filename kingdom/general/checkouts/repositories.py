@@ -13,41 +13,19 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
-from typing import TypeVar
 
-from kingdom.clients.git import (
-    CloneBroken,
-    DiskRefused,
-    Git,
-    GitFailed,
-    GitUnreachable,
-    Place,
-    PushRejected,
-    RefMissing,
-    Said,
-    failure_of,
-)
+from kingdom.clients.git import Git
+from kingdom.clients.git_faults import CloneBroken, DiskRefused, GitFailed, RefMissing
 from kingdom.clients.git_hosts import GitSettings, Hosts, Remote
 from kingdom.clock import Clock, SystemClock
-from kingdom.errors import ConfigurationError, KingdomError, NeverWorks
-from kingdom.general.checkouts import trees
-from kingdom.general.checkouts.clones import (
-    BRANCHES,
-    PRIVATE,
-    PULLS,
-    REMOTE_BRANCHES,
-    Clone,
-    Clones,
-    Worktree,
-    is_sha,
-    slug,
-    slug_of,
-)
-from kingdom.general.checkouts.committed import Tree
+from kingdom.errors import KingdomError
+from kingdom.general.checkouts import pushing, trees
+from kingdom.general.checkouts.beginnings import Wish
+from kingdom.general.checkouts.clone import Worktree
+from kingdom.general.checkouts.clones import Clones, slug_of
 from kingdom.general.checkouts.holdings import (
     PrivateRef,
     Survey,
@@ -55,22 +33,16 @@ from kingdom.general.checkouts.holdings import (
     moved_aside,
     private_refs,
 )
-from kingdom.general.checkouts.keeping import Keeper, Kept, ref_word
+from kingdom.general.checkouts.keeping import Keeper, Kept
+from kingdom.general.checkouts.making import Maker
+from kingdom.general.checkouts.refs import BRANCHES, PRIVATE, is_branch_of
 from kingdom.models.ids import check_id
 from kingdom.store import disk
 from kingdom.store.paths import BaseDir
 
-_T = TypeVar("_T")
 REPO = "repo"
 _BROKEN, _INCOMPLETE = "broken", "kept"
-_DEEPEST = 10  # submodules within submodules
 _WORKTREE_LOCKS = ("index.lock", "HEAD.lock")
-
-
-class LfsMissing(ConfigurationError):
-    """The repository keeps large files with git-lfs, which is not installed."""
-
-    code = "lfs_missing"
 
 
 @dataclass(frozen=True)
@@ -82,17 +54,6 @@ class Checkout:
     head: str  # the commit; empty in a repository without any
     repo: str  # as the task names it
     clone: str
-
-
-@dataclass(frozen=True)
-class _Wish:
-    """Where a worktree is to begin."""
-
-    pull_request: int | None
-    head_sha: str
-    base_branch: str
-    depth: int | None
-    partial: bool
 
 
 class Repositories:
@@ -108,11 +69,11 @@ class Repositories:
     ) -> None:
         """`configured`: what manifests name as repositories, and may be addresses and paths."""
         self._settings = settings or GitSettings()
-        self._git = git
         self._clock = clock or SystemClock()
         self._home = os.path.join(os.path.realpath(base.workspace), general)
-        self._hosts = Hosts(self._settings, git, environment, configured)
+        self._hosts = Hosts(self._settings, environment, configured)
         self._clones = Clones(base, general, git, self._hosts, self._settings)
+        self._maker = Maker(self._clones, self._hosts, self._settings, self._clock)
 
     # Before a soldier.
 
@@ -133,9 +94,9 @@ class Repositories:
         `head_sha` is what the event saw: it makes sure that a fetch brought it, and stands in for
         a pull request whose ref is gone. The pull request's head of today wins over it.
         """
-        wish = _Wish(
-            pull_request=_number(pull_request),
-            head_sha=_sha(head_sha),
+        wish = Wish(
+            pull_request=pull_request,
+            head_sha=head_sha or "",
             base_branch=base_branch or "",
             depth=depth or self._settings.depth,
             partial=self._settings.partial if partial is None else partial,
@@ -147,8 +108,11 @@ class Repositories:
                 self._refresh(found, remote)
                 return self._checkout(found, repo)
             with_submodules = self._settings.submodules if submodules is None else submodules
-            made = self._again_if_broken(
-                remote, lambda: self._new(remote, task_id, wish, with_submodules)
+            made = self._clones.again_if_broken(
+                remote,
+                lambda: self._maker.make(
+                    remote, task_id, wish, self._place(task_id), submodules=with_submodules
+                ),
             )
             return self._checkout(made, repo)
 
@@ -158,13 +122,6 @@ class Repositories:
             if disk.exists(worktree.path):
                 return self._checkout(worktree, repo)
         return None
-
-    def _again_if_broken(self, remote: Remote, act: Callable[[], _T]) -> _T:
-        try:
-            return act()
-        except CloneBroken as error:
-            self._give_up(remote, str(error))
-            return act()
 
     def _place(self, task_id: str) -> str:
         return os.path.join(self._home, check_id(task_id), REPO)
@@ -212,164 +169,6 @@ class Repositories:
             if clone.url == remote.url and not clone.is_broken:
                 with suppress(KingdomError):
                     self._clones.fetch(clone, remote, asked=self._clock.monotonic())
-
-    def _new(self, remote: Remote, task_id: str, wish: _Wish, submodules: bool) -> Worktree:
-        asked = self._clock.monotonic()
-        path = self._place(task_id)
-        disk.make_directory(self._clones.root)
-        disk.make_directory(os.path.dirname(path))
-        with trees.work_directory(self._clones.root) as work:
-            with self._clones.locked(slug(remote)):
-                clone = self._clones.ready(remote, partial=wish.partial, depth=wish.depth)
-                start = self._start(clone, remote, wish, asked)
-                branch = self._free_branch(clone, task_id, start)
-                worktree = clone.add_worktree(work, task_id, start, branch)
-            try:
-                tree = Tree(self._clones, clone, remote, start)
-                self._fill(worktree, remote, tree)
-                if submodules:
-                    self._add_submodules(worktree, tree, path, task_id)
-                placed = clone.place_worktree(worktree, path)
-                disk.move_anything(worktree.path, path)
-            except BaseException:
-                with self._clones.locked(slug(remote)):
-                    trees.remove(worktree.path)
-                    clone.forget_worktree(worktree)
-                raise
-            disk.sync_directory(os.path.dirname(path))
-        return placed
-
-    def _start(self, clone: Clone, remote: Remote, wish: _Wish, asked: float) -> str:
-        """The commit to begin at, after a fetch."""
-        if wish.pull_request is not None:
-            return self._head_of_pull(clone, remote, wish, asked)
-        branch = f"{REMOTE_BRANCHES}{_branch(wish.base_branch)}" if wish.base_branch else ""
-        wanted = wish.head_sha or branch
-        self._clones.fetch(clone, remote, asked=asked, depth=wish.depth, wanted=wanted)
-        if wish.head_sha:
-            if not clone.resolve(wish.head_sha):
-                self._fetch_commit(clone, remote, wish, asked)
-            return wish.head_sha
-        if branch:
-            found = clone.resolve(branch)
-            if not found:
-                raise RefMissing(f"{clone.url} has no branch {wish.base_branch}.")
-            return found
-        return clone.resolve(self._clones.default_branch(clone, remote))
-
-    def _head_of_pull(self, clone: Clone, remote: Remote, wish: _Wish, asked: float) -> str:
-        name = f"{PULLS}{wish.pull_request}"
-        source = self._settings.pull_ref.replace("{number}", str(wish.pull_request))
-        try:
-            also = (f"+{source}:{name}",)
-            self._clones.fetch(clone, remote, asked=asked, depth=wish.depth, also=also)
-        except RefMissing:
-            if not wish.head_sha:
-                raise
-            self._fetch_commit(clone, remote, wish, asked)
-            return wish.head_sha
-        return clone.resolve(name)
-
-    def _fetch_commit(self, clone: Clone, remote: Remote, wish: _Wish, asked: float) -> None:
-        """One that no branch leads to any more; many hosts give it out all the same."""
-        name = f"{PULLS}{wish.pull_request or 'commit'}-{wish.head_sha[:12]}"
-        also = (f"+{wish.head_sha}:{name}",)
-        self._clones.fetch(clone, remote, asked=asked, depth=wish.depth, also=also)
-
-    def _free_branch(self, clone: Clone, task_id: str, start: str) -> str:
-        """A branch of this task's own; what an earlier one had is kept first."""
-        taken = set()
-        for worktree in clone.worktrees():
-            with suppress(KingdomError):
-                taken.add(worktree.branch())
-        flat = clone.resolve(f"{BRANCHES}kingdom") != ""  # a soldier's, in the way of kingdom/…
-        for name in _branch_names(task_id, flat):
-            if f"{BRANCHES}{name}" in taken:
-                continue
-            tip = clone.resolve(f"{BRANCHES}{name}")
-            if tip and not clone.has_all_of(tip, "refs/remotes", PRIVATE):
-                wanted = f"branch/{name.replace('/', '--')}"
-                Keeper(_nobody(clone), task_id, (), frozenset()).save(wanted, tip)
-            return name
-        raise AssertionError("names do not end")
-
-    def _fill(self, worktree: Worktree, remote: Remote, tree: Tree) -> None:
-        """Its files; through a view, since the soldiers' configuration may name programs."""
-        clone = worktree.clone
-        self._see_to_lfs(clone, tree)
-        with clone.view() as view:
-            index = os.path.join(view, "index")
-            at = Place(view, work_tree=worktree.path, index=index)
-            words = ("read-tree", "-u", "--reset", tree.commit)
-            if clone.is_partial or disk.exists(clone.lfs):
-                self._clones.reach(clone, remote, *words, at=at)
-            else:
-                clone.in_view(*words, at=at)
-            disk.replace_by(index, os.path.join(worktree.admin, "index"))
-
-    def _see_to_lfs(self, clone: Clone, tree: Tree) -> None:
-        if not self._settings.lfs or disk.exists(clone.lfs) or not tree.uses_lfs():
-            return
-        if not self._git.has("git-lfs"):
-            raise LfsMissing(
-                f"{clone.url} keeps large files with git-lfs, which is not installed.",
-                remedy="Install it with: apt-get install git-lfs; or set git.lfs: false, and "
-                "soldiers see the small files that stand for the large ones.",
-            )
-        disk.make_directory(clone.lfs)
-        clone.put_right()
-
-    # Submodules: each a worktree of a clone of its own.
-
-    def _add_submodules(
-        self, outer: Worktree, tree: Tree, final: str, task_id: str, depth: int = 0
-    ) -> None:
-        if depth == _DEEPEST:
-            raise NeverWorks(f"{outer.clone.url} has submodules more than {_DEEPEST} deep.")
-        for path, url, sha in tree.submodules():
-            if not _is_plain_directory(outer.path, path):
-                raise NeverWorks(f"The submodule {path!r} of {outer.clone.url} lies elsewhere.")
-            remote = self._hosts.submodule(tree.remote, url)
-            inside, target = os.path.join(outer.path, path), os.path.join(final, path)
-            with trees.work_directory(self._clones.root) as work:
-                inner, below = self._again_if_broken(
-                    remote, partial(self._submodule, remote, sha, work, f"{task_id}-{_word(path)}")
-                )
-                self._add_submodules(inner, below, target, task_id, depth + 1)
-                inner.clone.place_worktree(inner, target)
-                with suppress(FileNotFoundError):
-                    disk.remove_directory(inside)  # which git made, empty
-                disk.move_anything(inner.path, inside)
-
-    def _submodule(self, remote: Remote, sha: str, work: str, id_: str) -> tuple[Worktree, Tree]:
-        with self._clones.locked(slug(remote)):
-            clone = self._clones.ready(remote, partial=False, depth=None)
-            self._have(clone, remote, sha)
-            trees.remove(os.path.join(work, id_))
-            inner = clone.add_worktree(work, id_, sha)
-        tree = Tree(self._clones, clone, remote, sha)
-        self._fill(inner, remote, tree)
-        return inner, tree
-
-    def _have(self, clone: Clone, remote: Remote, sha: str) -> None:
-        if clone.resolve(sha):
-            return
-        self._clones.fetch(clone, remote, asked=float("inf"))
-        if not clone.resolve(sha):
-            also = (f"+{sha}:{PULLS}commit-{sha[:12]}",)
-            self._clones.fetch(clone, remote, asked=float("inf"), also=also)
-
-    def _give_up(self, remote: Remote, reason: str) -> None:
-        """A clone that cannot be read gets a successor; it goes when nobody needs it any more."""
-        for clone in self._clones.all():
-            if slug_of(clone) == slug(remote) and not clone.is_broken:
-                clone.mark_broken(reason)
-                self._drop_if_unused(clone)
-
-    def _drop_if_unused(self, clone: Clone) -> None:
-        if not clone.worktrees() and not clone.has_refs_of_its_own():
-            with trees.work_directory(self._clones.root) as work:
-                disk.move_anything(clone.path, os.path.join(work, clone.name))
 
     # After a soldier.
 
@@ -420,7 +219,7 @@ class Repositories:
         branches = [
             name
             for name in worktree.clone.refs(BRANCHES)
-            if _is_of(task_id, name.removeprefix(BRANCHES))
+            if is_branch_of(task_id, name.removeprefix(BRANCHES))
         ]
         return Keeper(worktree, task_id, branches, known)
 
@@ -439,36 +238,20 @@ class Repositories:
         """
         remote = self._hosts.remote(checkout.repo)
         with _disk_errors():
-            worktree = self._worktree_of(checkout)
-            clone = worktree.clone
-            sha = worktree.head() if source == "HEAD" else clone.resolve(source)
-            if not sha:
-                raise RefMissing(f"There is no commit {source} to push.")
-            target = f"{BRANCHES}{_branch(branch)}"
-            tracking = f"{REMOTE_BRANCHES}{branch}"
-            words = ["push", "--porcelain", "--no-verify", "--progress"]
-            if force_with_lease:
-                words.append(f"--force-with-lease={target}:{clone.resolve(tracking)}")
-            with clone.view(clone.refs("refs/remotes")) as view:
-                self._push_large_files(clone, remote, view, sha)
-                words += [remote.url, f"{sha}:{target}"]
-                at = Place(view)
-                said = self._clones.reach(clone, remote, *words, at=at, fine=(0, 1))
-            _check_push(said, branch)
-            clone.update((tracking, sha))
-            clone.mark_used()
-        return sha
+            return pushing.push(
+                self._clones,
+                self._worktree_of(checkout),
+                remote,
+                branch,
+                source=source,
+                force_with_lease=force_with_lease,
+            )
 
     def _worktree_of(self, checkout: Checkout) -> Worktree:
         for worktree in self._registered(checkout.path):
             if worktree.clone.path == checkout.clone:
                 return worktree
         raise RefMissing(f"{checkout.path} is not a worktree any more.")
-
-    def _push_large_files(self, clone: Clone, remote: Remote, view: str, sha: str) -> None:
-        if disk.exists(clone.lfs) and self._git.has("git-lfs"):
-            disk.replace(os.path.join(view, "HEAD"), f"{sha}\n".encode(), sync=False)
-            self._clones.reach(clone, remote, "lfs", "push", "origin", "HEAD", at=Place(view))
 
     def remove(self, task_id: str) -> list[str]:
         """Keep first; then the worktree goes, and branches whose commits are kept or pushed.
@@ -494,35 +277,10 @@ class Repositories:
         clone = worktree.clone
         with self._clones.locked(slug_of(clone)):
             with suppress(CloneBroken):
-                self._drop_branches(self._keeper(worktree, task_id), clone)
+                self._keeper(worktree, task_id).drop_kept()
             clone.forget_worktree(worktree)
             if clone.is_broken:
-                self._drop_if_unused(clone)
-
-    def _drop_branches(self, keeper: Keeper, clone: Clone) -> None:
-        """And stashes, of which the same holds: what is not kept or pushed stays."""
-        gone = [
-            (name, "")
-            for name, sha in keeper.own_branches().items()
-            if clone.has_all_of(sha, "refs/remotes", PRIVATE)
-        ]
-        self._drop_stashes(keeper, clone)
-        if gone:
-            clone.update(*gone)
-
-    def _drop_stashes(self, keeper: Keeper, clone: Clone) -> None:
-        """Which are kept by now; another task's soldier must not find them on its list."""
-        entries = len(keeper.stashes())
-        for stash in sorted(keeper.stashes(), key=lambda one: -one.number):
-            if not clone.has_all_of(stash.sha, "refs/remotes", PRIVATE):
-                continue
-            if entries == 1 and stash.number == 0:
-                clone.update(("refs/stash", ""))
-            else:
-                entry = f"refs/stash@{{{stash.number}}}"
-                words = ("reflog", "delete", "--rewrite", "--updateref", entry)
-                self._git.run(*words, at=clone.at)
-            entries -= 1
+                self._clones.drop_if_unused(clone)
 
     # For retention.
 
@@ -565,65 +323,5 @@ def _disk_errors() -> Iterator[None]:
         raise DiskRefused(f"{error.filename}: {error.strerror}.") from error
 
 
-def _number(number: int | None) -> int | None:
-    if number is not None and (isinstance(number, bool) or number < 1):
-        raise RefMissing(f"{number} is not the number of a pull request.")
-    return number
-
-
-def _sha(text: str | None) -> str:
-    if text and not is_sha(text):
-        raise RefMissing(f"{text[:80]!r} is not a commit.")
-    return text or ""
-
-
-def _branch(name: str) -> str:
-    """Names come from outside: what git could take for something else is refused."""
-    bad = re.search(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(?:/|\Z)|\.\Z|/\Z", name)
-    if not name or bad or name.startswith(("-", "/", ".")) or name in ("@", "HEAD"):
-        raise RefMissing(f"{name[:80]!r} is not the name of a branch.")
-    return name
-
-
-def _branch_names(task_id: str, flat: bool) -> Iterator[str]:
-    first = f"kingdom-{ref_word(task_id)}" if flat else f"kingdom/{ref_word(task_id)}"
-    yield first
-    for number in range(2, 1_000_000):
-        yield f"{first}-{number}"
-
-
-def _is_of(task_id: str, branch: str) -> bool:
-    return re.fullmatch(rf"kingdom[/-]{re.escape(ref_word(task_id))}(?:-\d+)?", branch) is not None
-
-
-def _nobody(clone: Clone) -> Worktree:
-    """For a keeper that only saves what it is given."""
-    return Worktree("", "", "", clone)
-
-
-def _word(path: str) -> str:
-    return re.sub(r"[^A-Za-z0-9]+", "-", path).strip("-")[-60:] or "submodule"
-
-
 def _is_in(path: str, directory: str) -> bool:
     return path == directory or path.startswith(directory + os.sep)
-
-
-def _is_plain_directory(root: str, path: str) -> bool:
-    real = os.path.realpath(root)
-    return os.path.realpath(os.path.join(root, path)) == os.path.join(real, os.path.normpath(path))
-
-
-def _check_push(said: Said, branch: str) -> None:
-    refused = [line for line in said.text.split("\n") if line.startswith("!")]
-    if not refused and said.code == 0:
-        return
-    if not refused:
-        raise failure_of("push", said.complaint, True)
-    reason = refused[0].rpartition("\t")[2]
-    if re.search(r"failed to (?:update ref|lock)|cannot lock|unpacker|[Ii]nternal", reason):
-        raise GitUnreachable(f"The remote could not take the push to {branch}: {reason}.")
-    raise PushRejected(
-        f"The remote does not take the push to {branch}: {reason}.",
-        remedy="Someone else pushed meanwhile, or the branch is protected; the commits are kept.",
-    )

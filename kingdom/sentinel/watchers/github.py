@@ -19,7 +19,9 @@ from email.utils import parsedate_to_datetime
 from fnmatch import fnmatchcase
 from typing import Any
 
-from kingdom.clients.github import GitHub, GitHubRefused, Reply, find_token, web_host
+from kingdom.clients.github import GitHub, Reply
+from kingdom.clients.github_access import find_token, web_host
+from kingdom.clients.github_faults import GitHubRefused
 from kingdom.clock import isoformat
 from kingdom.errors import KingdomError
 from kingdom.models.event import Event

@@ -1,0 +1,51 @@
+"""The files of a new worktree, large ones of git-lfs among them."""
+
+from __future__ import annotations
+
+import os
+
+from kingdom.clients.git import Place
+from kingdom.clients.git_hosts import Remote
+from kingdom.errors import ConfigurationError
+from kingdom.general.checkouts.clone import Clone, Worktree
+from kingdom.general.checkouts.clones import Clones
+from kingdom.general.checkouts.committed import Tree
+from kingdom.store import disk
+
+
+class LfsMissing(ConfigurationError):
+    """The repository keeps large files with git-lfs, which is not installed."""
+
+    code = "lfs_missing"
+
+
+class Filler:
+    def __init__(self, clones: Clones, *, with_lfs: bool) -> None:
+        self._clones = clones
+        self._with_lfs = with_lfs
+
+    def fill(self, worktree: Worktree, remote: Remote, tree: Tree) -> None:
+        """Its files; through a view, since the soldiers' configuration may name programs."""
+        clone = worktree.clone
+        self._see_to_lfs(clone, tree)
+        with clone.view() as view:
+            index = os.path.join(view, "index")
+            at = Place(view, work_tree=worktree.path, index=index)
+            words = ("read-tree", "-u", "--reset", tree.commit)
+            if clone.is_partial or disk.exists(clone.lfs):
+                self._clones.reach(clone, remote, *words, at=at)
+            else:
+                clone.in_view(*words, at=at)
+            disk.replace_by(index, os.path.join(worktree.admin, "index"))
+
+    def _see_to_lfs(self, clone: Clone, tree: Tree) -> None:
+        if not self._with_lfs or disk.exists(clone.lfs) or not tree.uses_lfs():
+            return
+        if not clone.git.has("git-lfs"):
+            raise LfsMissing(
+                f"{clone.url} keeps large files with git-lfs, which is not installed.",
+                remedy="Install it with: apt-get install git-lfs; or set git.lfs: false, and "
+                "soldiers see the small files that stand for the large ones.",
+            )
+        disk.make_directory(clone.lfs)
+        clone.put_right()

@@ -1,0 +1,74 @@
+"""A new worktree for a task: fetched, on a branch of its own, with all its files."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+
+from kingdom.clients.git_hosts import GitSettings, Hosts, Remote
+from kingdom.clock import Clock
+from kingdom.errors import KingdomError
+from kingdom.general.checkouts import trees
+from kingdom.general.checkouts.beginnings import Beginnings, Wish
+from kingdom.general.checkouts.clone import Clone, Worktree
+from kingdom.general.checkouts.clones import Clones, slug
+from kingdom.general.checkouts.committed import Tree
+from kingdom.general.checkouts.filling import Filler
+from kingdom.general.checkouts.keeping import save
+from kingdom.general.checkouts.refs import BRANCHES, PRIVATE, branches_for
+from kingdom.general.checkouts.submodules import Submodules
+from kingdom.store import disk
+
+
+class Maker:
+    def __init__(self, clones: Clones, hosts: Hosts, settings: GitSettings, clock: Clock) -> None:
+        self._clones = clones
+        self._clock = clock
+        self._beginnings = Beginnings(clones, settings.pull_ref)
+        self._filler = Filler(clones, with_lfs=settings.lfs)
+        self._submodules = Submodules(clones, hosts, self._beginnings, self._filler)
+
+    def make(
+        self, remote: Remote, task_id: str, wish: Wish, path: str, *, submodules: bool
+    ) -> Worktree:
+        """It is made elsewhere and comes to `path` when it is whole."""
+        asked = self._clock.monotonic()
+        disk.make_directory(self._clones.root)
+        disk.make_directory(os.path.dirname(path))
+        with trees.work_directory(self._clones.root) as work:
+            with self._clones.locked(slug(remote)):
+                clone = self._clones.ready(remote, partial=wish.partial, depth=wish.depth)
+                start = self._beginnings.commit(clone, remote, wish, asked)
+                branch = _free_branch(clone, task_id)
+                worktree = clone.add_worktree(work, task_id, start, branch)
+            try:
+                tree = Tree(self._clones, clone, remote, start)
+                self._filler.fill(worktree, remote, tree)
+                if submodules:
+                    self._submodules.add(worktree, tree, path, task_id)
+                placed = clone.place_worktree(worktree, path)
+                disk.move_anything(worktree.path, path)
+            except BaseException:
+                with self._clones.locked(slug(remote)):
+                    trees.remove(worktree.path)
+                    clone.forget_worktree(worktree)
+                raise
+            disk.sync_directory(os.path.dirname(path))
+        return placed
+
+
+def _free_branch(clone: Clone, task_id: str) -> str:
+    """A branch of this task's own; what an earlier one had is kept first."""
+    taken = set()
+    for worktree in clone.worktrees():
+        with suppress(KingdomError):
+            taken.add(worktree.branch())
+    flat = clone.resolve(f"{BRANCHES}kingdom") != ""  # a soldier's, in the way of kingdom/…
+    for name in branches_for(task_id, flat=flat):
+        if f"{BRANCHES}{name}" in taken:
+            continue
+        tip = clone.resolve(f"{BRANCHES}{name}")
+        if tip and not clone.has_all_of(tip, "refs/remotes", PRIVATE):
+            save(clone, task_id, f"branch/{name.replace('/', '--')}", tip)
+        return name
+    raise AssertionError("names do not end")

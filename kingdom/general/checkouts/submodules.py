@@ -1,0 +1,68 @@
+"""Submodules: each a worktree of a clone of its own, inside the worktree that names it."""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import suppress
+from functools import partial
+
+from kingdom.clients.git_hosts import Hosts, Remote
+from kingdom.errors import NeverWorks
+from kingdom.general.checkouts import trees
+from kingdom.general.checkouts.beginnings import Beginnings
+from kingdom.general.checkouts.clone import Worktree
+from kingdom.general.checkouts.clones import Clones, slug
+from kingdom.general.checkouts.committed import Tree
+from kingdom.general.checkouts.filling import Filler
+from kingdom.store import disk
+
+_DEEPEST = 10  # submodules within submodules
+
+
+class Submodules:
+    def __init__(
+        self, clones: Clones, hosts: Hosts, beginnings: Beginnings, filler: Filler
+    ) -> None:
+        self._clones = clones
+        self._hosts = hosts
+        self._beginnings = beginnings
+        self._filler = filler
+
+    def add(self, outer: Worktree, tree: Tree, final: str, task_id: str, depth: int = 0) -> None:
+        """All that this tree has, into a worktree that is to be moved to `final`."""
+        if depth == _DEEPEST:
+            raise NeverWorks(f"{outer.clone.url} has submodules more than {_DEEPEST} deep.")
+        for path, url, sha in tree.submodules():
+            if not _is_plain_directory(outer.path, path):
+                raise NeverWorks(f"The submodule {path!r} of {outer.clone.url} lies elsewhere.")
+            remote = self._hosts.submodule(tree.remote, url)
+            inside, target = os.path.join(outer.path, path), os.path.join(final, path)
+            with trees.work_directory(self._clones.root) as work:
+                inner, below = self._clones.again_if_broken(
+                    remote, partial(self._one, remote, sha, work, f"{task_id}-{_word(path)}")
+                )
+                self.add(inner, below, target, task_id, depth + 1)
+                inner.clone.place_worktree(inner, target)
+                with suppress(FileNotFoundError):
+                    disk.remove_directory(inside)  # which git made, empty
+                disk.move_anything(inner.path, inside)
+
+    def _one(self, remote: Remote, sha: str, work: str, id_: str) -> tuple[Worktree, Tree]:
+        with self._clones.locked(slug(remote)):
+            clone = self._clones.ready(remote, partial=False, depth=None)
+            self._beginnings.have(clone, remote, sha)
+            trees.remove(os.path.join(work, id_))
+            inner = clone.add_worktree(work, id_, sha)
+        tree = Tree(self._clones, clone, remote, sha)
+        self._filler.fill(inner, remote, tree)
+        return inner, tree
+
+
+def _word(path: str) -> str:
+    return re.sub(r"[^A-Za-z0-9]+", "-", path).strip("-")[-60:] or "submodule"
+
+
+def _is_plain_directory(root: str, path: str) -> bool:
+    real = os.path.realpath(root)
+    return os.path.realpath(os.path.join(root, path)) == os.path.join(real, os.path.normpath(path))
