@@ -4,6 +4,7 @@ are told of them, and the commands."""
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -91,13 +92,15 @@ def test_from_github_and_the_inbox_to_their_end(here: BaseDir, hub: Any) -> None
 
 
 def test_one_that_hangs_delays_nobody(here: BaseDir, hub: Any) -> None:
-    hub.faults.append(Fault("GET", path="/notifications", late=3600.0, left=99))
+    let_go = threading.Event()
+    hub.faults.append(Fault("GET", path="/notifications", held=let_go, left=99))
     start(here)
     eventually(lambda: hub.asked, "GitHub is asked")
     for number in range(3):
         drop(here, f"cron-{number}")
         ended(here, f"evt-cron-{number}")
     assert kingdom("stop", base=here).code == 0
+    let_go.set()
 
 
 def test_a_wrong_token_is_told_once_and_once_more_when_it_is_over(here: BaseDir, hub: Any) -> None:
