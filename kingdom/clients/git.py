@@ -155,7 +155,8 @@ class Git:
             masker = Masker(told, (TOKEN_VARIABLE,))
             said = replace(said, complaint=masker.text(said.complaint))
         if said.code not in fine:
-            raise failure_of(words[0], said.complaint, access is not None)
+            verb = next(one for one in words if not one.startswith("-") and "=" not in one)
+            raise failure_of(verb, said.complaint, access is not None)
         return said
 
     def version(self) -> tuple[int, ...]:

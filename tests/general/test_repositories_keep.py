@@ -421,3 +421,33 @@ def test_many_files_are_kept(soldier: Soldier) -> None:
     soldier.keep()
     listed = git(soldier.checkout.clone, "ls-tree", "--name-only", f"{PRIVATE}/uncommitted")
     assert listed.count("file-") == 20_000
+
+
+def test_what_nothing_leads_to_goes_after_two_weeks_and_nothing_else_does(
+    soldier: Soldier,
+) -> None:
+    objects = Path(soldier.checkout.clone, "objects")
+    soldier.commit("done.txt", "committed, and not pushed")
+    soldier.write("wip.txt", "in the index only")
+    soldier.git("add", "wip.txt")
+    soldier.write("left.txt", "kept privately")
+    soldier.keep()
+    names = [f"junk/{number}" for number in range(600)]
+    for name in names:
+        soldier.write(name, name)
+    soldier.git("hash-object", "-w", *names)
+    shutil.rmtree(soldier.place / "junk")
+    old = time.time() - 20 * 86_400
+    for path in objects.glob("??/*"):
+        os.utime(path, (old, old))
+    fresh = soldier.git("hash-object", "-w", "a.txt")
+    (clone,) = soldier.repositories._clones.all()
+    loose = len(list(objects.glob("??/*")))
+    clone.compact()  # there is not much of it
+    assert len(list(objects.glob("??/*"))) == loose
+    clone.compact(loose=1)
+    assert len(list(objects.glob("??/*"))) < 20
+    assert soldier.git("cat-file", "-t", fresh) == "blob"
+    assert soldier.git("fsck", "--no-dangling") == ""
+    assert soldier.git("status", "--porcelain") == "A  wip.txt\n?? left.txt"
+    assert soldier.files("uncommitted")["left.txt"] == "kept privately"

@@ -30,6 +30,7 @@ LARGEST = 64 * 1024 * 1024
 _BROKEN, _USED, _URL = "kingdom-broken", "kingdom-used", "kingdom-url"
 _PARTIAL = "kingdom-partial"
 _SMALL = 64 * 1024
+_MUCH = 6700  # objects on their own, by git's own measure
 # A git that lives holds one of these for moments only.
 _STALE_SECONDS = 30.0
 _SHARED_LOCKS = ("packed-refs.lock", "config.lock", "HEAD.lock", "shallow.lock")
@@ -119,6 +120,12 @@ class Clone:
         disk.create(os.path.join(self.path, _URL), f"{url}\n".encode())
         if partial:
             disk.create(os.path.join(self.path, _PARTIAL), b"")
+
+    def compact(self, loose: int = _MUCH) -> None:
+        """What nothing leads to any more goes two weeks after it came, once there is much."""
+        settings = (f"gc.auto={loose}", "gc.autoDetach=false", "gc.pruneExpire=14.days.ago")
+        words = [word for setting in settings for word in ("-c", setting)]
+        self.git.run(*words, "gc", "--auto", "--quiet", at=self.at)
 
     # Refs.
 

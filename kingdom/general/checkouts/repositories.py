@@ -297,6 +297,14 @@ class Repositories:
             if one.path == clone and ref.name.startswith(PRIVATE):
                 one.update((ref.name, ""))
 
+    def compact(self) -> None:
+        """Each clone, if it has become large by what is forgotten; soldiers may be at work."""
+        for clone in self._clones.all():
+            if not clone.is_broken:
+                with self._clones.locked(slug_of(clone)), _disk_errors():
+                    clone.put_right()
+                clone.compact()
+
     def discard(self, clone: str) -> bool:
         """A clone that nobody uses; False if it still is needed."""
         for one in self._clones.all():

@@ -11,6 +11,7 @@ import os
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import assert_never
 
 from kingdom.errors import KingdomError
@@ -85,12 +86,16 @@ class Sweeper:
         trees.clear_work(self._home)
         repositories = self._connect(config)
         for one in self._due(repositories, config.settings.chamberlain.retention):
-            try:
-                self._remove(one, repositories)
-            except (KingdomError, OSError) as error:
-                if one.path not in self._told:
-                    self._told.add(one.path)
-                    self._log.warning("sweep.refused", path=one.path, error=str(error))
+            self._tried(one.path, partial(self._remove, one, repositories))
+        self._tried(self._home, repositories.compact)
+
+    def _tried(self, path: str, act: Callable[[], None]) -> None:
+        try:
+            act()
+        except (KingdomError, OSError) as error:
+            if path not in self._told:
+                self._told.add(path)
+                self._log.warning("sweep.refused", path=path, error=str(error))
 
     def _due(self, repositories: Repositories, retention: Retention) -> list[Due]:
         setting, now = self._setting, self._setting.clock.now()
