@@ -15,6 +15,7 @@ from kingdom.store import disk
 from kingdom.store.state import read_json, write_json
 
 OK = "ok"
+_KEYS = {"code", "message_id", "content", "urgency"}
 
 
 class Lookouts:
@@ -28,7 +29,8 @@ class Lookouts:
         self._next_look = float("-inf")
 
     def start(self) -> None:
-        self._told = _objects(read_json(self._path, {}))
+        kept = _objects(read_json(self._path, {}))
+        self._told = {name: told for name, told in kept.items() if told.keys() >= _KEYS}
         for told in self._told.values():
             self._publish(told)
 
@@ -37,7 +39,8 @@ class Lookouts:
         if moment < self._next_look:
             return
         self._next_look = moment + interval
-        stamp = disk.stamp_at(self._source)
+        facts = disk.facts_of(self._source)
+        stamp = facts and disk.stamp_of(facts)
         if stamp == self._stamp:
             return
         for name, standing in _objects(read_json(self._source, {})).items():

@@ -115,7 +115,7 @@ def ask(base: BaseDir, *words: str) -> list[str]:
 @pytest.mark.parametrize(
     ("words", "answers"),
     [
-        (["se"], ["send"]),
+        (["sen"], ["send", "sentinel"]),
         (["--"], ["--base-dir", "--help", "--version"]),
         (["--base-dir", ""], [":directories"]),
         (["queue", "ls", ""], ["events", "tasks", "messages", "results"]),
