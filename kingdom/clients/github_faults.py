@@ -6,9 +6,9 @@ import json
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from email.utils import parsedate_to_datetime
 from typing import Any
 
+from kingdom.clients.waits import http_date, named_wait
 from kingdom.errors import NeverWorks, TryLater
 from kingdom.words.harmless import harmless
 
@@ -74,7 +74,7 @@ def fault_in(
     if status < 400:
         return GitHubLater("GitHub has moved what was asked for.", undone=True)
     if status >= 500 or status == 408:
-        wait = _named_wait(headers, now)
+        wait = named_wait(headers, now, _LONGEST_LIMIT)
         return GitHubLater(
             f"GitHub has trouble: it answers with {status}.",
             not_before=now + wait if wait else None,
@@ -111,36 +111,16 @@ def _is_limit(status: int, headers: Mapping[str, str], said: str) -> bool:
 
 
 def _end_of_limit(headers: Mapping[str, str], now: datetime) -> datetime:
-    wait = _named_wait(headers, now)
+    wait = named_wait(headers, now, _LONGEST_LIMIT)
     if wait is None and headers.get("x-ratelimit-remaining") == "0":
         reset = headers.get("x-ratelimit-reset", "")
         if reset.isdecimal() and len(reset) < 12:
             # By GitHub's own clock: ours may be wrong. A second, since it tells no fractions.
-            there = _moment(headers.get("date", "")) or now
+            there = http_date(headers.get("date", "")) or now
             wait = datetime.fromtimestamp(int(reset), UTC) - there + timedelta(seconds=1)
     if wait is None or wait <= timedelta(0):
         wait = _UNSAID_LIMIT
     return now + min(wait, _LONGEST_LIMIT)
-
-
-def _named_wait(headers: Mapping[str, str], now: datetime) -> timedelta | None:
-    """What Retry-After says, in seconds or as a date."""
-    named = headers.get("retry-after", "").strip()
-    if named.isdecimal() and len(named) < 8:
-        return min(timedelta(seconds=int(named)), _LONGEST_LIMIT)
-    moment = _moment(named)
-    if moment is None:
-        return None
-    wait = moment - (_moment(headers.get("date", "")) or now)
-    return min(wait, _LONGEST_LIMIT) if wait > timedelta(0) else None
-
-
-def _moment(text: str) -> datetime | None:
-    try:
-        moment = parsedate_to_datetime(text)
-    except (ValueError, TypeError, IndexError, OverflowError):
-        return None
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
 def _detail(error: Any) -> str:

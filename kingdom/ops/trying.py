@@ -81,6 +81,8 @@ def _verdict(watcher: Watcher, one: Sighting, seen: Seen) -> Tried:
     except KingdomError as error:
         reason = f"Its details cannot be had just now: {error.sentence}"
         return Tried(watcher.name, EMIT, one.about, reason, _plain(one))
+    if one.event is None:
+        return Tried(watcher.name, LEFT, one.about, one.reason)
     return Tried(watcher.name, EMIT, one.about, event=_plain(one))
 
 

@@ -72,7 +72,7 @@ class Rounds:
             if fresh:
                 self._watcher.remember(fresh)
                 done.emitted += self._emit([one.event for one in fresh if one.event is not None])
-            self._note(found)
+            self._note([*found, *(one for one in fresh if one.event is None)])
             waiting = {id_ for id_, rounds in self._waited.items() if rounds}
             self._watcher.acknowledge(
                 [one for one in found if one.event is None or one.event.id not in waiting]

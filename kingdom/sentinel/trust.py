@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import Any
 
 from kingdom.models.fields import Trust
@@ -34,3 +35,19 @@ def of_pull(pull: Mapping[str, Any]) -> Trust:
 def _repository(side: Any) -> str:
     repo = side.get("repo") if isinstance(side, dict) else None
     return str(repo.get("full_name", "")) if isinstance(repo, dict) else ""
+
+
+_ACCOUNTS: dict[object, Trust] = {"atlassian": "member", "app": "bot"}
+
+
+def of_jira_user(user: Any, members: Sequence[str]) -> Trust:
+    """A cloud says what kind of account it is, customers included; other Jiras do not, so there
+    those are members whom the settings name."""
+    if not isinstance(user, dict):
+        return "outside"
+    kind = user.get("accountType")
+    if kind is not None:
+        return _ACCOUNTS.get(kind, "outside")
+    names = [str(user.get(name, "")).lower() for name in ("name", "emailAddress")]
+    is_member = any(name and fnmatchcase(name, one.lower()) for name in names for one in members)
+    return "member" if is_member else "outside"

@@ -39,7 +39,13 @@ class JiraScope(Section):
     """What of Jira concerns the kingdom."""
 
     jql_base: str = Field(
-        default="assignee = currentUser()", description="JQL that tickets must match."
+        default="assignee = currentUser()",
+        description="JQL that tickets must match. An ORDER BY in it is passed over.",
+    )
+    repos: dict[str, str] = Field(
+        default_factory=dict,
+        description="The repository of each project's tickets. Others: the general's default_repo.",
+        examples=[{"SHOP": "acme/shop"}],
     )
 
 
@@ -55,6 +61,19 @@ class JiraWatcher(Section):
         default="JIRA_API_TOKEN", description="Variable that holds the token."
     )
     scope: JiraScope = Field(default_factory=JiraScope)
+    first_days: int = Field(
+        default=1,
+        ge=0,
+        le=3650,
+        description="At the very first look: tickets updated in so many days before it. Older ones "
+        "are taken up when they are updated next.",
+    )
+    members: list[str] = Field(
+        default_factory=list,
+        description="Whose tickets and comments count as a member's where Jira itself does not "
+        "tell (server, data center): names or e-mail addresses, as globs.",
+        examples=[["*@acme.example"]],
+    )
 
 
 class InboxWatcher(Section):

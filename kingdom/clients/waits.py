@@ -1,0 +1,27 @@
+"""How long a server asks to be left alone: `Retry-After`, in seconds or as a date."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+
+
+def named_wait(headers: Mapping[str, str], now: datetime, longest: timedelta) -> timedelta | None:
+    """None if it names none. `headers` have their names in lower case."""
+    named = headers.get("retry-after", "").strip()
+    if named.isdecimal() and len(named) < 8:
+        return min(timedelta(seconds=int(named)), longest)
+    moment = http_date(named)
+    if moment is None:
+        return None
+    wait = moment - (http_date(headers.get("date", "")) or now)
+    return min(wait, longest) if wait > timedelta(0) else None
+
+
+def http_date(text: str) -> datetime | None:
+    try:
+        moment = parsedate_to_datetime(text)
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return None
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)

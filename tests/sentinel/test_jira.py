@@ -1,0 +1,229 @@
+"""Tickets become events, each update once, and are told apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+
+from kingdom.store.paths import BaseDir
+from tests.support.jira_server import ANN, ME, FakeJira
+from tests.support.jira_watch import KEEP_ALL, JiraLookout, lookout_on
+from tests.support.kingdom import START
+
+MINUTE = timedelta(minutes=1)
+HOUR = timedelta(hours=1)
+
+
+@pytest.fixture(params=[True, False], ids=["cloud", "server"])
+def jira(request: pytest.FixtureRequest) -> Iterator[FakeJira]:
+    with FakeJira(cloud=request.param) as made:
+        yield made
+
+
+@pytest.fixture
+def cloud() -> Iterator[FakeJira]:
+    with FakeJira() as made:
+        yield made
+
+
+@pytest.fixture
+def lookout(base: BaseDir, jira: FakeJira) -> Iterator[JiraLookout]:
+    with lookout_on(base, jira) as made:
+        yield made
+
+
+@pytest.fixture
+def wide(base: BaseDir, cloud: FakeJira) -> Iterator[JiraLookout]:
+    """It watches everybody's tickets."""
+    with lookout_on(base, cloud, jql_base=KEEP_ALL, repos={"SHOP": "acme/shop"}) as made:
+        yield made
+
+
+# What is told
+
+
+def test_an_assigned_ticket_is_told_with_all_that_is_known(lookout: JiraLookout) -> None:
+    jira = lookout.jira
+    jira.create("SHOP-1", START - MINUTE, labels=["urgent"])
+    assert lookout.look().emitted == 1
+    (event,) = lookout.events()
+    assert event["id"] == "evt-jira-SHOP-1-20260207095900"
+    assert event["type"] == "jira.ticket.assigned"
+    assert event["source"] == "jira"
+    assert event["priority"] == "normal"
+    assert event.get("repo") is None
+    version = 3 if jira.cloud else 2
+    assert event["payload"] == {
+        "key": "SHOP-1",
+        "summary": "About SHOP-1",
+        "description": "It is broken.",
+        "status": "To Do",
+        "issue_type": "Bug",
+        "project": "SHOP",
+        "reporter": "Ann",
+        "assignee": "Me",
+        "labels": ["urgent"],
+        "updated_at": "2026-02-07T09:59:00.000Z",
+        "url": f"{jira.url}/browse/SHOP-1",
+        "api_url": f"{jira.url}/rest/api/{version}/issue/SHOP-1",
+    }
+
+
+def test_a_later_update_and_a_comment_are_told_apart(lookout: JiraLookout) -> None:
+    issue = lookout.jira.create("SHOP-1", START - MINUTE)
+    lookout.look()
+    lookout.passes(300)
+    lookout.jira.change(issue, summary="Worse")
+    lookout.passes(300)
+    lookout.look()
+    lookout.jira.comment(issue, "Any news?")
+    lookout.passes(300)
+    lookout.look()
+    assert lookout.told() == ["SHOP-1 assigned", "SHOP-1 updated", "SHOP-1 commented"]
+    last = lookout.events()[-1]
+    assert last["payload"]["comment"] == "Any news?"
+    assert last["payload"]["comment_by"] == "Ann"
+    assert last["payload"]["comment_url"].endswith("/browse/SHOP-1?focusedCommentId=500")
+    assert last["priority"] == "low"
+
+
+def test_nothing_new_is_one_request_and_no_event(lookout: JiraLookout) -> None:
+    lookout.jira.create("SHOP-1", START - MINUTE)
+    lookout.look()
+    before = lookout.state()
+    lookout.passes(300)
+    lookout.jira.asked.clear()
+    assert lookout.look().emitted == 0
+    search = "/rest/api/3/search/jql" if lookout.jira.cloud else "/rest/api/2/search"
+    assert lookout.jira.asked == [f"POST {search}"]
+    assert lookout.state() == before
+
+
+def test_a_ticket_given_away_and_back_is_assigned_again(lookout: JiraLookout) -> None:
+    """Meanwhile it is out of scope, and nothing is heard of it."""
+    issue = lookout.jira.create("SHOP-1", START - MINUTE)
+    lookout.look()
+    lookout.passes(300)
+    lookout.jira.change(issue, assignee=ANN)
+    lookout.passes(300)
+    assert lookout.look().emitted == 0
+    lookout.jira.change(issue, assignee=ME)
+    lookout.passes(300)
+    lookout.look()
+    assert lookout.told() == ["SHOP-1 assigned", "SHOP-1 assigned"]
+
+
+def test_a_ticket_of_another_is_updated_until_it_is_given_to_us(wide: JiraLookout) -> None:
+    issue = wide.jira.create("SHOP-1", START - MINUTE, assignee=ANN)
+    wide.look()
+    wide.passes(60)
+    wide.jira.change(issue, assignee=ME)
+    wide.passes(60)
+    wide.look()
+    assert wide.told() == ["SHOP-1 updated", "SHOP-1 assigned"]
+    assert {one["repo"] for one in wide.events()} == {"acme/shop"}
+
+
+def test_a_ticket_that_is_done_is_not_assigned_until_it_is_opened_again(
+    lookout: JiraLookout,
+) -> None:
+    issue = lookout.jira.create("SHOP-1", START - MINUTE, category="done")
+    lookout.look()
+    lookout.passes(60)
+    lookout.jira.change(issue, category="indeterminate")
+    lookout.passes(60)
+    lookout.look()
+    assert lookout.told() == ["SHOP-1 updated", "SHOP-1 assigned"]
+
+
+def test_a_ticket_that_moved_to_another_project_is_the_same(lookout: JiraLookout) -> None:
+    issue = lookout.jira.create("SHOP-1", START - MINUTE)
+    lookout.look()
+    lookout.passes(60)
+    lookout.jira.change(issue, key="OPS-7")
+    lookout.passes(60)
+    lookout.look()
+    assert lookout.told() == ["SHOP-1 assigned", "OPS-7 updated"]
+
+
+def test_the_accounts_own_comment_is_no_event_and_is_asked_about_once(lookout: JiraLookout) -> None:
+    issue = lookout.jira.create("SHOP-1", START - MINUTE)
+    lookout.look()
+    lookout.passes(60)
+    lookout.jira.comment(issue, "I am at it.", by=ME)
+    lookout.passes(60)
+    assert lookout.look().emitted == 0
+    lookout.jira.asked.clear()
+    assert lookout.look().emitted == 0
+    assert len(lookout.jira.asked) == 1
+    assert lookout.told() == ["SHOP-1 assigned"]
+
+
+def test_a_comment_is_told_also_when_the_account_answered_meanwhile(lookout: JiraLookout) -> None:
+    issue = lookout.jira.create("SHOP-1", START - MINUTE)
+    lookout.look()
+    lookout.passes(60)
+    lookout.jira.comment(issue, "Any news?")
+    lookout.passes(60)
+    lookout.jira.comment(issue, "Not yet.", by=ME)
+    lookout.passes(60)
+    lookout.look()
+    assert lookout.told() == ["SHOP-1 assigned", "SHOP-1 commented"]
+    assert lookout.events()[-1]["payload"]["comment"] == "Any news?"
+
+
+def test_a_comment_that_came_after_the_listing_belongs_to_the_next_update(
+    lookout: JiraLookout,
+) -> None:
+    jira = lookout.jira
+    issue = jira.create("SHOP-1", START - MINUTE)
+    lookout.look()
+    lookout.passes(60)
+    jira.change(issue, summary="Worse")
+    lookout.passes(60)
+
+    def comes_between(stage: str, verb: str, path: str) -> None:
+        if stage == "answered" and "search" in path and not issue["comments"]:
+            jira.comment(issue, "And one more thing")
+
+    jira.hook = comes_between
+    lookout.look()
+    lookout.passes(60)
+    lookout.look()
+    assert lookout.told() == ["SHOP-1 assigned", "SHOP-1 updated", "SHOP-1 commented"]
+
+
+# Trust
+
+
+@pytest.mark.parametrize(
+    ("reporter", "commenter", "trust"),
+    [
+        (ANN, ANN, "member"),
+        (ANN, "account-app", "bot"),
+        ("account-customer", ANN, "outside"),
+        (ANN, "account-customer", "outside"),
+        (None, ANN, "outside"),
+        ("account-app", "account-customer", "bot"),
+    ],
+)
+def test_the_least_trusted_of_those_who_wrote_counts(
+    wide: JiraLookout, reporter: str | None, commenter: str, trust: str
+) -> None:
+    issue = wide.jira.create("SHOP-1", START - HOUR, reporter=reporter)
+    wide.jira.comment(issue, "Please", by=commenter, at=START - MINUTE)
+    wide.look()
+    (event,) = wide.events()
+    assert event["trust"] == trust
+
+
+@pytest.mark.parametrize(("members", "trust"), [([], "outside"), (["*@ACME.example"], "member")])
+def test_a_server_does_not_tell_who_is_a_member_the_settings_do(
+    base: BaseDir, members: list[str], trust: str
+) -> None:
+    with FakeJira(cloud=False) as jira, lookout_on(base, jira, members=members) as lookout:
+        jira.create("SHOP-1", START - MINUTE)
+        lookout.look()
+        assert lookout.events()[0]["trust"] == trust
