@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
 from kingdom import __version__
+from kingdom.clients.reach import why_unreached
 from kingdom.clock import Clock, SystemClock, isoformat
 from kingdom.errors import ConfigurationError, NeverWorks, TryLater
 from kingdom.words.harmless import harmless
@@ -56,9 +57,14 @@ class GitHubLater(TryLater):
     code = "github_unavailable"
 
     def __init__(
-        self, sentence: str, *, not_before: datetime | None = None, undone: bool = False
+        self,
+        sentence: str,
+        *,
+        not_before: datetime | None = None,
+        undone: bool = False,
+        remedy: str = "",
     ) -> None:
-        super().__init__(sentence)
+        super().__init__(sentence, remedy=remedy)
         self.not_before = not_before
         self.undone = undone
 
@@ -368,8 +374,8 @@ class GitHub:
         return status, said, body
 
     def _respect_limits(self) -> None:
-        until = self._left_alone_until
-        if until is not None and self._clock.now() < until:
+        until, now = self._left_alone_until, self._clock.now()
+        if until is not None and now < until <= now + _LONGEST_LIMIT:  # else the clock was put back
             raise GitHubLimited("GitHub limits how much it is asked.", until)
         self._left_alone_until = None
 
@@ -383,8 +389,6 @@ class GitHub:
     ) -> tuple[int, Mapping[str, str], str]:
         """One request, one answer. The failures of the libraries below hold the request with the
         token in it, so ours are raised when theirs are forgotten."""
-        from requests.exceptions import RequestException
-
         try:
             return self._connected().requestJson(
                 verb,
@@ -393,9 +397,10 @@ class GitHub:
                 input=given,
                 headers={"Accept": _ACCEPT, **headers},
             )
-        except RequestException as error:
+        except OSError as error:  # as those of requests are
+            why = why_unreached(error, "GitHub", self._api_url)
             fault: TryLater | NeverWorks = GitHubLater(
-                f"GitHub could not be reached, or did not answer: {type(error).__name__}."
+                why.sentence, remedy=why.remedy, undone=why.undone
             )
         except RuntimeError:  # it does not follow where it is sent
             fault = GitHubRefused("GitHub's answer leads nowhere; api_url may be wrong.")
@@ -464,6 +469,7 @@ _REMEDIES = {
     401: "Renew the token, or run: gh auth login",
     403: "The token may lack a permission for this repository.",
     404: "It answers so, too, when the token may not see the repository.",
+    407: "It is a proxy that wants a login: write it into HTTP_PROXY.",
 }
 
 

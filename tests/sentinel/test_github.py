@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from email.utils import format_datetime
 from pathlib import Path
 from typing import Any
 
@@ -469,6 +470,33 @@ def test_limits_are_waited_for_until_the_moment_that_is_named(scene: Scene, hub:
     asked = len(hub.asked)
     fails(scene)
     assert len(hub.asked) == asked  # it was not even asked
+
+
+@pytest.mark.parametrize("wrong_by", [timedelta(hours=5), timedelta(hours=-5), timedelta(0)])
+def test_how_long_a_limit_lasts_is_told_by_github_s_clock_not_by_ours(
+    scene: Scene, hub: Notifying, wrong_by: timedelta
+) -> None:
+    there = scene.clock.now()
+    reset = str(int((there + timedelta(minutes=20)).timestamp()))
+    spent = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": reset}
+    date = {"Date": format_datetime(there, usegmt=True)}
+    said = {"message": "API rate limit exceeded for user ID 1."}
+    hub.faults.append(Fault("GET", status=403, headers=spent | date, body=said))
+    scene.clock.set_wall(there + wrong_by)
+    error = fails(scene)
+    assert isinstance(error, GitHubLimited)
+    assert error.not_before - scene.clock.now() == timedelta(minutes=20, seconds=1)
+
+
+def test_a_clock_that_is_put_back_meanwhile_does_not_prolong_a_limit(
+    scene: Scene, hub: Notifying
+) -> None:
+    said = {"message": "You have exceeded a secondary rate limit."}
+    hub.faults.append(Fault("GET", status=403, headers={"Retry-After": "77"}, body=said))
+    hub.notify(1)
+    fails(scene)
+    scene.clock.set_wall(scene.clock.now() - timedelta(hours=5))
+    assert scene.look() == 1
 
 
 def test_a_wrong_token_says_what_to_do(scene: Scene, hub: Notifying) -> None:

@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime, parsedate_to_datetime
+from ssl import SSLContext
 from typing import Any
 
 from tests.support import github_objects as objects
@@ -36,6 +37,11 @@ class Notifying(FakeGitHub):
         self.marked: list[str] = []
         self.listings: list[Entry] = []  # what was asked, and how it was answered
         self._moments = BEGAN
+
+    def secure(self, context: SSLContext) -> None:
+        """Before it is entered: from now on it speaks TLS only."""
+        self.front = self.url.replace("http://", "https://")
+        self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
 
     def notify(
         self,
