@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +14,7 @@ from urllib.request import Request, urlopen
 
 from tests.support import programs
 from tests.support.github_server import TOKEN
+from tests.support.listening import listening
 from tests.support.waiting import eventually
 
 _REPO = "/repos/{owner}/{repo}"
@@ -31,7 +31,6 @@ _PATHS = (
     f"{_REPO}/pulls/{{pull_number}}/files",
     f"{_REPO}/pulls/{{pull_number}}/reviews",
 )
-_LISTENS = re.compile(r"listening on (http://127\.0\.0\.1:\d+)")
 _COMPLAINS = re.compile(r"(\w+ /\S*) .*(Violation|terminated with error): (.*)")
 
 
@@ -65,20 +64,8 @@ def before(upstream: str, scratch: Path) -> Iterator[Prism]:
     description, log = scratch / "description.json", scratch / "prism.log"
     description.write_text(json.dumps(_needed(json.loads(programs.github_api().read_text()))))
     argv = [programs.prism(), "proxy", "--errors", "--port", "0", str(description), upstream]
-    with log.open("w") as said:
-        process = subprocess.Popen(argv, stdout=said, stderr=subprocess.STDOUT)
-    try:
-        eventually(
-            lambda: _LISTENS.search(log.read_text()) or process.poll() is not None,
-            "prism listens",
-            told=log.read_text,
-        )
-        found = _LISTENS.search(log.read_text())
-        assert found, log.read_text()
-        yield Prism(found[1], log)
-    finally:
-        process.kill()
-        process.wait()
+    with listening(argv, log) as url:
+        yield Prism(url, log)
 
 
 def _needed(description: dict[str, Any]) -> dict[str, Any]:

@@ -24,6 +24,7 @@ OLD_CLAUDE = "@anthropic-ai/claude-code@2.1.197"
 CODEX = "@openai/codex@0.166.0"
 PRISM = "@stoplight/prism-cli@5.16.0"
 GITHUB_API = "@octokit/openapi@23.0.2"
+EMULATE = "emulate@0.11.2"
 _PLACE = Path(sys.prefix, "programs")
 _SECONDS = 600
 _BUNDLED = Path("claude_agent_sdk", "_bundled", "claude")
@@ -64,6 +65,12 @@ def prism() -> str:
 def github_api() -> Path:
     """GitHub's own description of it."""
     return _from_npm(GITHUB_API) / "@octokit/openapi/generated/api.github.com.json"
+
+
+@cache
+def emulate() -> Path:
+    """A module for Node: GitHub and others, emulated by others."""
+    return _from_npm(EMULATE) / "emulate/dist/api.js"
 
 
 def _from_npm(package: str) -> Path:
