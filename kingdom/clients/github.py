@@ -19,12 +19,14 @@ from urllib.parse import quote, urlsplit
 from kingdom import __version__
 from kingdom.clients.github_access import API_URL, repository_named
 from kingdom.clients.github_faults import (
+    LONGEST_LIMIT,
     GitHubLater,
     GitHubLimited,
     GitHubRefused,
     fault_in,
     text_of,
 )
+from kingdom.clients.reach import why_unreached
 from kingdom.clock import Clock, SystemClock, isoformat
 from kingdom.errors import ConfigurationError
 
@@ -270,8 +272,8 @@ class GitHub:
         return status, said, body
 
     def _respect_limits(self) -> None:
-        until = self._left_alone_until
-        if until is not None and self._clock.now() < until:
+        until, now = self._left_alone_until, self._clock.now()
+        if until is not None and now < until <= now + LONGEST_LIMIT:  # else the clock was put back
             raise GitHubLimited("GitHub limits how much it is asked.", until)
         self._left_alone_until = None
 
@@ -285,8 +287,6 @@ class GitHub:
     ) -> tuple[int, Mapping[str, str], str]:
         """One request, one answer. The failures of the libraries below hold the request with the
         token in it, so ours are raised when theirs are forgotten."""
-        from requests.exceptions import RequestException
-
         try:
             return self._connected().requestJson(
                 verb,
@@ -295,9 +295,10 @@ class GitHub:
                 input=given,
                 headers={"Accept": _ACCEPT, **headers},
             )
-        except RequestException as error:
+        except OSError as error:  # as those of requests are
+            why = why_unreached(error, "GitHub", self._api_url)
             fault: GitHubLater | GitHubRefused = GitHubLater(
-                f"GitHub could not be reached, or did not answer: {type(error).__name__}."
+                why.sentence, remedy=why.remedy, undone=why.undone
             )
         except RuntimeError:  # it does not follow where it is sent
             fault = GitHubRefused("GitHub's answer leads nowhere; api_url may be wrong.")

@@ -15,12 +15,13 @@ from kingdom.words.harmless import harmless
 MASK = "***"
 _LONGEST_SENTENCE = 400
 _UNSAID_LIMIT = timedelta(seconds=60)  # what GitHub asks for when it names no moment
-_LONGEST_LIMIT = timedelta(hours=2)  # a moment beyond this is not believed; limits last an hour
+LONGEST_LIMIT = timedelta(hours=2)  # a moment beyond this is not believed; limits last an hour
 _LIMITED = re.compile(r"(?i)rate limit|abuse detection|retry your request again later")
 _REMEDIES = {
     401: "Renew the token, or run: gh auth login",
     403: "The token may lack a permission for this repository.",
     404: "It answers so, too, when the token may not see the repository.",
+    407: "It is a proxy that wants a login: write it into HTTP_PROXY.",
 }
 
 
@@ -34,9 +35,14 @@ class GitHubLater(TryLater):
     code = "github_unavailable"
 
     def __init__(
-        self, sentence: str, *, not_before: datetime | None = None, undone: bool = False
+        self,
+        sentence: str,
+        *,
+        not_before: datetime | None = None,
+        undone: bool = False,
+        remedy: str = "",
     ) -> None:
-        super().__init__(sentence)
+        super().__init__(sentence, remedy=remedy)
         self.not_before = not_before
         self.undone = undone
 
@@ -74,7 +80,7 @@ def fault_in(
     if status < 400:
         return GitHubLater("GitHub has moved what was asked for.", undone=True)
     if status >= 500 or status == 408:
-        wait = named_wait(headers, now, _LONGEST_LIMIT)
+        wait = named_wait(headers, now, LONGEST_LIMIT)
         return GitHubLater(
             f"GitHub has trouble: it answers with {status}.",
             not_before=now + wait if wait else None,
@@ -111,7 +117,7 @@ def _is_limit(status: int, headers: Mapping[str, str], said: str) -> bool:
 
 
 def _end_of_limit(headers: Mapping[str, str], now: datetime) -> datetime:
-    wait = named_wait(headers, now, _LONGEST_LIMIT)
+    wait = named_wait(headers, now, LONGEST_LIMIT)
     if wait is None and headers.get("x-ratelimit-remaining") == "0":
         reset = headers.get("x-ratelimit-reset", "")
         if reset.isdecimal() and len(reset) < 12:
@@ -120,7 +126,7 @@ def _end_of_limit(headers: Mapping[str, str], now: datetime) -> datetime:
             wait = datetime.fromtimestamp(int(reset), UTC) - there + timedelta(seconds=1)
     if wait is None or wait <= timedelta(0):
         wait = _UNSAID_LIMIT
-    return now + min(wait, _LONGEST_LIMIT)
+    return now + min(wait, LONGEST_LIMIT)
 
 
 def _detail(error: Any) -> str:

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from email.utils import format_datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kingdom.clients.github import GitHub
 from kingdom.clients.github_faults import GitHubLater, GitHubLimited, GitHubRefused
 from kingdom.errors import KingdomError
-from kingdom.runtime.role import Setting
-from kingdom.sentinel.watchers.github import GitHubWatcher
-from kingdom.settings.sentinel import GithubScope, GithubWatcher
+from kingdom.settings.sentinel import GithubScope
 from kingdom.store.paths import BaseDir
+from tests.support.github_scene import Scene
 from tests.support.github_server import Fault
 from tests.support.kingdom import MovableClock
-from tests.support.lookout import Lookout, detected, events, forget, work_off
+from tests.support.lookout import detected, events, forget, work_off
 from tests.support.notifications import BEGAN, Notifying
 
 
@@ -33,50 +31,6 @@ def hub() -> Iterator[Notifying]:
 @pytest.fixture
 def clock() -> MovableClock:
     return MovableClock(BEGAN + timedelta(hours=3))
-
-
-class Scene:
-    """A kingdom and its GitHub; `look` is one round of a watcher that goes on living."""
-
-    def __init__(self, base: BaseDir, hub: Notifying, clock: MovableClock) -> None:
-        self.base, self.hub, self.clock = base, hub, clock
-        self.options: dict[str, Any] = {}
-        self._lookout: Lookout | None = None
-
-    @property
-    def lookout(self) -> Lookout:
-        if self._lookout is None:
-            self._lookout = Lookout(self.base, self.clock, self._watcher)
-        return self._lookout
-
-    def _watcher(self, setting: Setting) -> GitHubWatcher:
-        settings = GithubWatcher(api_url=self.hub.url, **self.options)
-        client = GitHub(self.hub.token, self.hub.url, clock=self.clock, pace=(0, 0), timeout=5)
-        return GitHubWatcher(settings, setting, client)
-
-    def look(self) -> int:
-        return self.lookout.look()
-
-    def reborn(self, **options: Any) -> None:
-        self.close()
-        self.options |= options
-
-    def events(self) -> dict[str, dict[str, Any]]:
-        return events(self.base)
-
-    def only(self) -> dict[str, Any]:
-        (one,) = self.events().values()
-        return one
-
-    @property
-    def state(self) -> dict[str, Any]:
-        path = Path(self.base.path("state", "sentinel", "github-state.json"))
-        return dict(json.loads(path.read_text()))
-
-    def close(self) -> None:
-        if self._lookout is not None:
-            self._lookout.close()
-            self._lookout = None
 
 
 @pytest.fixture
@@ -516,6 +470,33 @@ def test_limits_are_waited_for_until_the_moment_that_is_named(scene: Scene, hub:
     asked = len(hub.asked)
     fails(scene)
     assert len(hub.asked) == asked  # it was not even asked
+
+
+@pytest.mark.parametrize("wrong_by", [timedelta(hours=5), timedelta(hours=-5), timedelta(0)])
+def test_how_long_a_limit_lasts_is_told_by_github_s_clock_not_by_ours(
+    scene: Scene, hub: Notifying, wrong_by: timedelta
+) -> None:
+    there = scene.clock.now()
+    reset = str(int((there + timedelta(minutes=20)).timestamp()))
+    spent = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": reset}
+    date = {"Date": format_datetime(there, usegmt=True)}
+    said = {"message": "API rate limit exceeded for user ID 1."}
+    hub.faults.append(Fault("GET", status=403, headers=spent | date, body=said))
+    scene.clock.set_wall(there + wrong_by)
+    error = fails(scene)
+    assert isinstance(error, GitHubLimited)
+    assert error.not_before - scene.clock.now() == timedelta(minutes=20, seconds=1)
+
+
+def test_a_clock_that_is_put_back_meanwhile_does_not_prolong_a_limit(
+    scene: Scene, hub: Notifying
+) -> None:
+    said = {"message": "You have exceeded a secondary rate limit."}
+    hub.faults.append(Fault("GET", status=403, headers={"Retry-After": "77"}, body=said))
+    hub.notify(1)
+    fails(scene)
+    scene.clock.set_wall(scene.clock.now() - timedelta(hours=5))
+    assert scene.look() == 1
 
 
 def test_a_wrong_token_says_what_to_do(scene: Scene, hub: Notifying) -> None:

@@ -18,6 +18,9 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import parse_qs, urlsplit
 
+from tests.support import github_objects as objects
+from tests.support.github_objects import Entry
+
 LONGEST_BODY = 65_536
 PATCH = "@@ -1,3 +1,3 @@\n a\n-b\n+c\n d"
 TOKEN = "ghs_plantedplantedplantedplanted0001"
@@ -41,14 +44,12 @@ class Fault:
         return self.left > 0 and verb == self.verb and re.search(self.path, path) is not None
 
 
-Entry = dict[str, Any]
-
-
 class FakeGitHub:
     """`hook` is told of each request at each of its stages: received, done, answered."""
 
     def __init__(self, *, prefix: str = "") -> None:
         self.prefix = prefix
+        self.front = ""  # the address it has for others, if something stands before it
         self.token = TOKEN
         self.login: str | None = "kingdom-bot"  # None: an app, which may not ask who it is
         self.author = "someone"  # of all pull requests that were there before
@@ -83,17 +84,14 @@ class FakeGitHub:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_port}{self.prefix}"
+        return self.front or f"http://127.0.0.1:{self._server.server_port}{self.prefix}"
 
     def posts(self) -> list[str]:
         return [one for one in self.asked if one.startswith("POST")]
 
     def counts(self) -> dict[str, int]:
-        return {
-            "reviews": len(self.reviews),
-            "comments": len(self.comments),
-            "pulls": len(self.pulls),
-        }
+        kept = {"reviews": self.reviews, "comments": self.comments, "pulls": self.pulls}
+        return {name: len(entries) for name, entries in kept.items()}
 
     def fault_for(self, verb: str, path: str) -> Fault | None:
         with self.lock:
@@ -123,16 +121,17 @@ class FakeGitHub:
     def user(self, query: Entry, given: Entry) -> Answer:
         if self.login is None:
             return Answer(403, {"message": "Resource not accessible by integration"})
-        return Answer(200, {"login": self.login})
+        return Answer(200, objects.owner_of_token(self.url, self.login))
 
     def repository(self, query: Entry, given: Entry, repo: str) -> Answer:
-        return Answer(200, {"full_name": repo, "default_branch": "main"})
+        return Answer(200, objects.repository(self.url, repo))
 
     def list_reviews(self, query: Entry, given: Entry, repo: str, number: str) -> Answer:
-        return self._page(_of(self.reviews, repo, number), query)
+        return self._page(self._spelled(_of(self.reviews, repo, number)), query)
 
     def add_review(self, query: Entry, given: Entry, repo: str, number: str) -> Answer:
-        event = given.get("event", "PENDING")
+        given = {"event": "PENDING"} | given
+        event = given["event"]
         if event != "APPROVE" and not given.get("body"):
             return _refusal("Body is required")
         if event in _OWN and self.author == self.login:
@@ -147,16 +146,18 @@ class FakeGitHub:
     def list_comments(self, query: Entry, given: Entry, repo: str, number: str) -> Answer:
         since = query.get("since", "")
         found = [o for o in _of(self.comments, repo, number) if o["updated_at"] >= since]
-        return self._page(found, query)
+        return self._page(self._spelled(found), query)
 
     def add_comment(self, query: Entry, given: Entry, repo: str, number: str) -> Answer:
         return self._add(self.comments, given, repo, number, "issues", "issuecomment")
 
     def list_files(self, query: Entry, given: Entry, repo: str, number: str) -> Answer:
-        return self._page(self.files, query)
+        found = [objects.changed_file(self.url, repo, **one) for one in self.files]
+        return self._page(found, query)
 
     def get_pull(self, query: Entry, given: Entry, repo: str, number: str) -> Answer:
-        return Answer(200, {"number": int(number), "user": {"login": self.author}})
+        author = objects.user(self.url, self.author)
+        return Answer(200, objects.pull(self.url, repo, int(number), user=author))
 
     def list_pulls(self, query: Entry, given: Entry, repo: str) -> Answer:
         head, state = query.get("head"), query.get("state", "open")
@@ -167,12 +168,13 @@ class FakeGitHub:
             and head in (None, one["head"]["label"])
             and state in ("all", one["state"])
         ]
-        return self._page(found, query)
+        return self._page(self._spelled(found), query)
 
     def open_pull(self, query: Entry, given: Entry, repo: str) -> Answer:
         label = f"{repo.split('/')[0]}:{given['head']}"
         if any(o["head"]["label"] == label and o["state"] == "open" for o in self.pulls):
-            return _refusal(f"A pull request already exists for {label}.")
+            said = f"A pull request already exists for {label}."
+            return _refusal({"resource": "PullRequest", "code": "custom", "message": said})
         head = {"ref": given["head"], "label": label}
         number = str(100 + len(self.pulls))
         added = given | {"head": head, "state": "open"}
@@ -187,6 +189,7 @@ class FakeGitHub:
             return Answer(400, {"message": "Problems parsing JSON"})
         link = f"https://github.com/{repo}/{place}/{number}"
         entry = given | {
+            "id": len(kept) + 1,
             "repo": repo,
             "number": int(number),
             "user": self._author(),
@@ -194,12 +197,25 @@ class FakeGitHub:
             "updated_at": datetime.now(UTC).isoformat(timespec="milliseconds")[:-6] + "Z",
         }
         kept.append(entry)
-        return Answer(201, entry)
+        return Answer(200 if "event" in entry else 201, self._spelled([entry])[0])
 
     def _author(self) -> Entry:
         if self.login is None:
-            return {"login": "kingdom[bot]", "type": "Bot"}
-        return {"login": self.login, "type": "User"}
+            return objects.user(self.url, "kingdom[bot]", type="Bot")
+        return objects.user(self.url, self.login)
+
+    def _spelled(self, kept: list[Entry]) -> list[Entry]:
+        """With all that was not given, but that GitHub would tell."""
+        return [self._whole(one, one["repo"], one["number"]) for one in kept]
+
+    def _whole(self, one: Entry, repo: str, number: int) -> Entry:
+        if "event" in one:
+            return objects.review(self.url, repo, number, one["id"]) | one
+        if "head" not in one:
+            return objects.comment(self.url, repo, number, one["id"]) | one
+        head = objects.tip(self.url, repo, one["head"]["ref"], number)
+        tips = {"head": head | one["head"], "base": objects.tip(self.url, repo, one["base"])}
+        return objects.pull(self.url, repo, number) | one | tips
 
     def _shows(self, comment: Entry) -> bool:
         """As the one patch has it."""
@@ -243,8 +259,9 @@ def _of(kept: list[Entry], repo: str, number: str) -> list[Entry]:
     return [one for one in kept if one["repo"] == repo and one["number"] == int(number)]
 
 
-def _refusal(message: str) -> Answer:
-    return Answer(422, {"message": "Unprocessable Entity", "errors": [message]})
+def _refusal(error: str | Entry) -> Answer:
+    told = {"message": "Unprocessable Entity", "errors": [error]}
+    return Answer(422, told | {"documentation_url": "https://docs.github.com/rest"})
 
 
 class _Server(ThreadingHTTPServer):
@@ -327,7 +344,9 @@ class _Handler(BaseHTTPRequestHandler):
         body = answer.data.encode() if plain else json.dumps(answer.data).encode()
         body = b"" if answer.status in _WITHOUT_BODY else body
         self.send_response_only(answer.status)  # which names no date: a test may
-        self.send_header("Content-Type", "text/html" if plain else "application/json")
+        if body:
+            kind = "text/html" if plain else "application/json; charset=utf-8"
+            self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
         for name, value in answer.headers.items():
             self.send_header(name, value)

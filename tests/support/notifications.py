@@ -13,9 +13,12 @@ import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime, parsedate_to_datetime
+from ssl import SSLContext
 from typing import Any
 
-from tests.support.github_server import Answer, Entry, FakeGitHub
+from tests.support import github_objects as objects
+from tests.support.github_objects import Entry
+from tests.support.github_server import Answer, FakeGitHub
 
 BEGAN = datetime(2026, 11, 15, 8, 0, tzinfo=UTC)
 LARGEST_PAGE = 50
@@ -34,6 +37,11 @@ class Notifying(FakeGitHub):
         self.marked: list[str] = []
         self.listings: list[Entry] = []  # what was asked, and how it was answered
         self._moments = BEGAN
+
+    def secure(self, context: SSLContext) -> None:
+        """Before it is entered: from now on it speaks TLS only."""
+        self.front = self.url.replace("http://", "https://")
+        self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
 
     def notify(
         self,
@@ -59,16 +67,10 @@ class Notifying(FakeGitHub):
                 "latest_comment_url": address,
                 "type": kind,
             } | more.pop("subject", {})
-            self.threads[thread] = {
-                "id": thread,
-                "unread": True,
-                "reason": reason,
-                "updated_at": f"{updated:%Y-%m-%dT%H:%M:%SZ}",
-                "last_read_at": None,
-                "subject": subject,
-                "repository": {"full_name": repo, "private": True},
-                "url": f"{self.url}/notifications/threads/{thread}",
-            } | more
+            told = {"reason": reason, "updated_at": f"{updated:%Y-%m-%dT%H:%M:%SZ}"}
+            self.threads[thread] = objects.thread(
+                self.url, thread, repo, subject=subject, **told, **more
+            )
             self.modified = max(self.modified, self._moments)
             return thread
 
@@ -82,21 +84,22 @@ class Notifying(FakeGitHub):
         **more: Any,
     ) -> str:
         path = f"/repos/{repo}/pulls/{number}"
-        self.things[path] = {
-            "number": number,
-            "html_url": f"https://github.example/{repo}/pull/{number}",
-            "user": {"login": "ann", "type": "User"},
-            "author_association": association,
-            "state": "open",
-            "draft": False,
-            "head": {
-                "sha": f"{number:040x}",
-                "ref": "topic",
-                "repo": {"full_name": head_repo} if head_repo else None,
-            },
-            "base": {"ref": "main", "repo": {"full_name": repo}},
-        } | more
+        head = objects.tip(self.url, head_repo, "topic", number)
+        told = {"author_association": association, "head": head} | more
+        self.things[path] = objects.pull(self.url, repo, number, **told)
         return path
+
+    def issue(self, number: int, *, repo: str = "acme/web", **more: Any) -> str:
+        path = f"/repos/{repo}/issues/{number}"
+        self.things[path] = objects.issue(self.url, repo, number, **more)
+        return path
+
+    def comment(self, number: int, id_: int, *, by: str, repo: str = "acme/web") -> str:
+        """By somebody from outside; answers its address."""
+        said = {"user": objects.user(self.url, by), "author_association": "NONE"}
+        path = f"/repos/{repo}/issues/comments/{id_}"
+        self.things[path] = objects.comment(self.url, repo, number, id_, **said)
+        return f"{self.url}{path}"
 
     def thing(self, path: str, **content: Any) -> str:
         self.things[path] = content

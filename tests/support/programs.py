@@ -1,7 +1,7 @@
 """The real programs that tests run, pinned.
 
 The newer Claude Code comes with a Python package: the virtual environment's, or one of our own
-beside it. The older one and Codex come from npm. What is missing is installed once, into
+beside it. The others come from npm. What is missing is installed once, into
 `programs/` in the virtual environment; that needs the package registries.
 """
 
@@ -22,6 +22,9 @@ import pytest
 NEW_CLAUDE = "claude-agent-sdk==0.2.182"  # brings 2.1.325
 OLD_CLAUDE = "@anthropic-ai/claude-code@2.1.197"
 CODEX = "@openai/codex@0.166.0"
+PRISM = "@stoplight/prism-cli@5.16.0"
+GITHUB_API = "@octokit/openapi@23.0.2"
+EMULATE = "emulate@0.11.2"
 _PLACE = Path(sys.prefix, "programs")
 _SECONDS = 600
 _BUNDLED = Path("claude_agent_sdk", "_bundled", "claude")
@@ -44,15 +47,33 @@ def new_claude() -> str:
 
 @cache
 def old_claude() -> str:
-    return _from_npm(OLD_CLAUDE, "claude")
+    return str(_from_npm(OLD_CLAUDE) / ".bin" / "claude")
 
 
 @cache
 def codex() -> str:
-    return _from_npm(CODEX, "codex")
+    return str(_from_npm(CODEX) / ".bin" / "codex")
 
 
-def _from_npm(package: str, name: str) -> str:
+@cache
+def prism() -> str:
+    """Stands before a server, and compares what passes with a description of it."""
+    return str(_from_npm(PRISM) / ".bin" / "prism")
+
+
+@cache
+def github_api() -> Path:
+    """GitHub's own description of it."""
+    return _from_npm(GITHUB_API) / "@octokit/openapi/generated/api.github.com.json"
+
+
+@cache
+def emulate() -> Path:
+    """A module for Node: GitHub and others, emulated by others."""
+    return _from_npm(EMULATE) / "emulate/dist/api.js"
+
+
+def _from_npm(package: str) -> Path:
     npm = shutil.which("npm")
     if npm is None:
         pytest.skip(f"{package} is missing, and npm, which would install it, is not installed")
@@ -60,7 +81,7 @@ def _from_npm(package: str, name: str) -> str:
     place, fault = _installed(package, lambda to: [*argv, "--prefix", str(to), package])
     if fault:
         pytest.skip(f"{package} is missing, and npm could not install it: {fault}")
-    return str(place / "node_modules" / ".bin" / name)
+    return place / "node_modules"
 
 
 def _version_in(package: Path) -> str:
