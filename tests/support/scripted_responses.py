@@ -73,6 +73,10 @@ class ScriptedResponses(ScriptedModel):
 
 
 class _Responses(Handler):
+    def do_GET(self) -> None:
+        """The program would rather have a web socket; told so, it asks as before."""
+        self._send_error(426, "upgrade_required", "no web sockets here", {})
+
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers.get("content-length", 0))) or b"{}")
         said = body.get("input", ())
