@@ -7,10 +7,12 @@ import signal
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kingdom import pids
 from kingdom.engines import tree
 from kingdom.ops.stopping import end_soldiers
 from tests.support.barracks import Barracks, Life, environment
@@ -58,7 +60,11 @@ def _is_cancelled(barracks: Barracks, task_id: str) -> None:
 
 
 def _loses_its_wrapper(barracks: Barracks, task_id: str) -> None:
-    os.kill(barracks.wrapper(task_id), signal.SIGKILL)
+    """While that writes how it ended."""
+    pid, soldier = barracks.wrapper(task_id), barracks.soldier(task_id)
+    part = Path(barracks.base.soldiers, f".tmp-{pid}-{pids.started(pid)}-{soldier}.exit")
+    part.touch()
+    os.kill(pid, signal.SIGKILL)
 
 
 def _loses_its_program_and_its_wrapper(barracks: Barracks, task_id: str) -> None:
