@@ -1,5 +1,4 @@
-"""A general whose soldiers have a home of their own: they log in, work and go on, and the user's own
-home is left as it was."""
+"""A general whose soldiers have a home of their own; the user's is left as it was."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -135,6 +135,7 @@ class GitServer:
     port: int = 0
     seen: list[tuple[str, str]] = field(default_factory=list)  # path, Authorization
     large: dict[str, bytes] = field(default_factory=dict)  # what git-lfs brought, by its hash
+    hook: Callable[[str], None] = lambda path: None  # is told of each request before its answer
 
     @property
     def url(self) -> str:
@@ -180,6 +181,7 @@ def _answer(handler: BaseHTTPRequestHandler, facts: GitServer) -> None:
     given = handler.headers.get("Authorization", "")
     facts.seen.append((handler.path, given))
     body = _body(handler)
+    facts.hook(handler.path)
     if facts.redirect:
         return _plain(handler, 302, {"Location": facts.redirect + handler.path})
     if facts.token and given != facts.expects():

@@ -1,4 +1,4 @@
-"""A kingdom that reviews pull requests of a repository on this disk, and all that can be killed in it.
+"""A kingdom that reviews pull requests of a repository on this disk, and who can be killed in it.
 
 Each event wants one review and one push; the server and the remote's own log tell how often each
 was really done.
@@ -29,7 +29,8 @@ from tests.storm.reckoning import await_calm, names, nothing_is_left, reckoned
 from tests.support.cli import COMMAND, kingdom
 from tests.support.git_remotes import BareRemote
 from tests.support.github_server import TOKEN, FakeGitHub
-from tests.support.processes import told
+from tests.support.processes import children, told
+from tests.support.waiting import eventually
 
 GENERAL = "gen-trial"
 REPO = "acme/shop"
@@ -128,7 +129,7 @@ class Siege(Land):
 
     def programs(self) -> list[int]:
         """What the wrappers run: the soldiers themselves, or the checks of their work."""
-        return [pid for wrapper in self.wrappers() for pid in _children(wrapper)]
+        return [pid for wrapper in self.wrappers() for pid in children(wrapper)]
 
     def tmux_servers(self) -> list[int]:
         name = socket_name(self.base).encode()
@@ -142,6 +143,15 @@ class Siege(Land):
 
     def strike(self, pid: int) -> bool:
         return send_signal(pid, signal.SIGKILL)
+
+    def revive(self) -> None:
+        """Its warden brings a killed general back; here, at once."""
+
+        def is_back() -> bool:
+            self.hurry()  # which is for nothing until the warden has seen its end
+            return bool(self.generals())
+
+        eventually(is_back, "the general is back")
 
     # What must hold
 
@@ -165,11 +175,3 @@ class Siege(Land):
         path = self.remote.path / "pushes"
         lines = path.read_text().splitlines() if path.exists() else []
         return Counter(ref for _, _, ref in map(str.split, lines) if "/kingdom/" in ref)
-
-
-def _children(pid: int) -> list[int]:
-    try:
-        words = Path(f"/proc/{pid}/task/{pid}/children").read_text("ascii").split()
-    except OSError:
-        return []
-    return [int(word) for word in words]
