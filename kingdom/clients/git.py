@@ -21,6 +21,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import IO
 
+from kingdom.clients.leash import descriptor, leashed
 from kingdom.clock import SystemClock
 from kingdom.errors import KingdomError, NeverWorks, TryLater
 from kingdom.runtime.secrets import Masker
@@ -314,15 +315,17 @@ class _Run:
         self._timeout = timeout
         self._out = bytearray()
         self._complaint = bytearray()
+        waits_for_others = late is GitUnreachable  # for as long as they like
         try:
             self._process = subprocess.Popen(
-                argv,
+                leashed(argv) if waits_for_others else argv,
                 env=environment,
                 cwd=environment.get("GIT_WORK_TREE", "/"),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 start_new_session=True,
+                pass_fds=(descriptor(),) if waits_for_others else (),
                 bufsize=0,
             )
         except OSError as error:
