@@ -17,7 +17,7 @@ _numbers = itertools.count(1)
 _AWAY = "</dev/null >/dev/null 2>&1"
 # Kind: how it is started. `exec` leaves no shell that would be found in its place.
 KINDS = {
-    "a child": "sleep {seconds} &",
+    "a child": f"sleep {{seconds}} {_AWAY} &",
     "in a session of its own": f"setsid nohup sleep {{seconds}} {_AWAY} &",
     "an orphan": f"(setsid sleep {{seconds}} {_AWAY} &)",
     "without an environment": f"env -i sleep {{seconds}} {_AWAY} &",
