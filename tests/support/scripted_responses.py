@@ -75,7 +75,10 @@ class ScriptedResponses(ScriptedModel):
 class _Responses(Handler):
     def do_GET(self) -> None:
         """The program would rather have a web socket; told so, it asks as before."""
-        self._send_error(426, "upgrade_required", "no web sockets here", {})
+        if "Upgrade" in self.headers:
+            self._send_error(426, "upgrade_required", "no web sockets here", {})
+        else:
+            super().do_GET()
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers.get("content-length", 0))) or b"{}")
