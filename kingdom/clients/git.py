@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from kingdom.clients import programs
@@ -117,6 +119,12 @@ class Access:
     as_user: bool = False  # with all that the user's own git has: environment, logins, programs
 
 
+class _Lent(threading.local):
+    """To the programs that a thread starts."""
+
+    descriptors: tuple[int, ...] = ()
+
+
 class Git:
     def __init__(
         self,
@@ -129,6 +137,18 @@ class Git:
         self._timeout = timeout_seconds
         self._largest_file = largest_file
         self._is_new_enough = False
+        self._lent = _Lent()
+
+    @contextmanager
+    def lending(self, descriptor: int) -> Iterator[None]:
+        """Whatever this thread runs meanwhile holds it open, too: a lock that is taken by it lasts
+        until the last git has ended, also when we do not live to see that."""
+        before = self._lent.descriptors
+        self._lent.descriptors = (*before, descriptor)
+        try:
+            yield
+        finally:
+            self._lent.descriptors = before
 
     @property
     def patience(self) -> float:
@@ -213,6 +233,8 @@ class Git:
                 timeout=self._timeout,
                 directory=told.get("GIT_WORK_TREE", "/"),
                 largest_file=self._largest_file,
+                on_leash=late is GitUnreachable,  # it waits for others as long as they like
+                lend=self._lent.descriptors,
             )(stdin)
         except programs.Missing as error:
             raise GitMissing(f"{error}.", remedy="Install it with: apt-get install git.") from None

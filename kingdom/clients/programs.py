@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import IO, NamedTuple
 
+from kingdom.clients.leash import descriptor, leashed
 from kingdom.clock import SystemClock
 
 _CLOCK = SystemClock()
@@ -80,8 +81,12 @@ class Run:
         timeout: float,
         directory: str = "/",
         largest_file: int | None = None,
+        on_leash: bool = False,
+        lend: tuple[int, ...] = (),
     ) -> None:
-        """The program is looked for on the environment's PATH."""
+        """The program is looked for on the environment's PATH. `on_leash`: it ends with whoever
+        started it, however that one ends. `lend`: descriptors that it holds open as long as it
+        runs."""
         program = find(argv[0], environment)
         if program is None:
             raise Missing(f"{argv[0]} is not installed")
@@ -90,14 +95,16 @@ class Run:
         self._out = bytearray()
         self._complaint = bytearray()
         try:
+            command = [program, *argv[1:]]
             self._process = subprocess.Popen(
-                [program, *argv[1:]],
+                leashed(command) if on_leash else command,
                 env=environment,
                 cwd=directory,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 start_new_session=True,
+                pass_fds=(descriptor(), *lend) if on_leash else lend,
                 bufsize=0,
                 preexec_fn=partial(_limit_files, largest_file) if largest_file else None,
             )

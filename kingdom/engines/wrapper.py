@@ -112,17 +112,21 @@ class Wrapper:
         }
 
     def _start(self, argv: list[str]) -> int:
+        me = os.getpid()
         with open(str(self._spec["stdin"]), "rb") as prompt:
             pid = os.fork()
             if pid == 0:
-                self._become(argv, prompt.fileno())
+                self._become(argv, prompt.fileno(), me)
         return pid
 
-    def _become(self, argv: list[str], prompt: int) -> None:
+    def _become(self, argv: list[str], prompt: int, wrapper: int) -> None:
         """In the child. A session of its own: no terminal, so it cannot wait for someone there."""
         try:
             os.setsid()
+            tree.mark(self._soldier)
             self._libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+            if os.getppid() != wrapper:  # killed before we could ask to die with it
+                os._exit(_CANNOT_START)
             for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, programs do not
                 signal.signal(number, signal.SIG_DFL)
             signal.pthread_sigmask(signal.SIG_SETMASK, ())

@@ -79,6 +79,8 @@ class Leftovers:
             return False
         living = tree.members(runner.pid, spec.soldier_id)
         tree.send(living, signal.SIGKILL)
+        if not living and self._files.exit_of(spec.soldier_id) is None:
+            self._files.clear_temporaries()
         return not living
 
     def has_predecessor(self, task_id: str) -> bool:

@@ -21,7 +21,7 @@ from typing import Any, Self
 
 from kingdom.engines import tree
 from kingdom.models.ids import is_id
-from kingdom.store import disk
+from kingdom.store import disk, leftovers
 from kingdom.store.paths import BaseDir
 from kingdom.store.state import read_json, write_json
 
@@ -193,6 +193,11 @@ class SoldierFiles:
         """The spec goes first: a wrapper that comes late then finds nothing to run."""
         for suffix in (SUFFIX, *OF_ENGINES, EXIT, CLAIM):
             disk.remove(self.path(soldier_id, suffix))
+
+    def clear_temporaries(self) -> None:
+        """Of a wrapper that was killed while it wrote."""
+        for directory in (self._base.soldiers, self._base.results):
+            leftovers.clear_in(directory)
 
     def name_soldier(self, spec: Spec) -> None:
         path = self._of_task(spec.task_id, "soldier-id")

@@ -143,6 +143,7 @@ class Tender:
         attempt.close()
         living = self._members(attempt, spec)
         if not living:
+            self._files.clear_temporaries()
             return Ended(LOST, self._clock.now().timestamp())
         tree.send(living, signal.SIGKILL)
         self._soon()

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from kingdom.runtime.processes import PATIENCE, WARDEN, Seat, end_all, send_signal, until
 from kingdom.store import disk
 from kingdom.store.paths import BaseDir
 from kingdom.topology import GENERAL_PREFIX, START_ORDER, role_of
+
+if TYPE_CHECKING:
+    from kingdom.general.spec import SoldierFiles
 
 # As long as a warden may take that has to kill every role, one kind after the other.
 PATIENCE_WITH_WARDEN = PATIENCE * (len(START_ORDER) + 1)
@@ -58,29 +62,50 @@ def _end_warden(seat: Seat, stopped: Stopped) -> None:
 
 
 def end_soldiers(base: BaseDir, environment: Mapping[str, str]) -> list[str]:
-    """Ends every session; back when each soldier has ended what it started.
+    """Ends every soldier; back when nothing runs that one of them started.
 
-    Their wrappers are asked first and note it, so that none is taken for lost.
+    Their wrappers are asked first and note it, so that none is taken for lost. A wrapper or a tmux
+    that was killed has left what it should have ended, and a general may not have seen it yet.
     """
     from kingdom.clients.tmux import Tmux
+    from kingdom.general.spec import SoldierFiles
 
-    tmux = Tmux(base, environment)
-    names = sorted(tmux.sessions())
+    tmux, files = Tmux(base, environment), SoldierFiles(base)
+    at_work = {name for name in files.all_ids() if _is_at_work(files, name)}
+    names = sorted(tmux.sessions() | at_work)
     if names:
         for name in names:
-            _ask_to_stop(base, name)
+            _ask_to_stop(files, name)
         until(lambda: not any(is_running(base, name) for name in names), PATIENCE)
         tmux.end_server()
         until(lambda: not any(is_running(base, name) for name in names), PATIENCE)
+        until(lambda: not _end_strays(names), PATIENCE)
     return names
 
 
-def _ask_to_stop(base: BaseDir, soldier: str) -> None:
+def _is_at_work(files: SoldierFiles, soldier: str) -> bool:
+    from kingdom.engines import tree
+
+    if files.exit_of(soldier) is not None:
+        return False
+    runner = files.runner_of(soldier)
+    return runner is not None and (runner.is_alive() or bool(tree.members(runner.pid, soldier)))
+
+
+def _end_strays(soldiers: Sequence[str]) -> bool:
+    """Whether there were any."""
+    from kingdom.engines import tree
+
+    survey = tree.Survey()
+    living = [pid for soldier in soldiers for pid in survey.members(None, soldier)]
+    tree.send(living, signal.SIGKILL)
+    return bool(living)
+
+
+def _ask_to_stop(files: SoldierFiles, soldier: str) -> None:
     """One that has not begun never will."""
     from kingdom.engines import tree, wrapper
-    from kingdom.general.spec import SoldierFiles
 
-    files = SoldierFiles(base)
     if not disk.exists(files.path(soldier)) or files.revoke(soldier):
         return
     runner = files.runner_of(soldier)

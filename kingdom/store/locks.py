@@ -21,6 +21,9 @@ class Lock:
         self.path = path
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, _MODE)
 
+    def fileno(self) -> int:
+        return self._descriptor
+
     def acquire(self) -> None:
         fcntl.flock(self._descriptor, fcntl.LOCK_EX)
 

@@ -190,3 +190,11 @@ def test_a_session_id_that_is_none_is_no_pattern(order: Order, scratch: Path, se
 def test_what_it_cannot_do_is_said_in_sentences() -> None:
     assert all(sentence.startswith("Codex ") for sentence in LIMITATIONS)
     assert all(sentence.endswith(".") for sentence in LIMITATIONS)
+
+
+def test_the_address_of_a_proxy_is_a_setting(order: Order) -> None:
+    """The program itself passes the variable over."""
+    assert "openai_base_url" not in settings(engine().plan(order))
+    given = {**order.environment, "OPENAI_BASE_URL": "http://proxy:1/v1"}
+    plan = engine().plan(replace(order, environment=given))
+    assert settings(plan)["openai_base_url"] == "http://proxy:1/v1"

@@ -137,6 +137,7 @@ class GitServer:
     seen: list[tuple[str, str]] = field(default_factory=list)  # path, Authorization
     large: dict[str, bytes] = field(default_factory=dict)  # what git-lfs brought, by its hash
     closed: threading.Event = field(default_factory=threading.Event)
+    hook: Callable[[str], None] = lambda path: None  # is told of each request before its answer
 
     @property
     def url(self) -> str:
@@ -184,6 +185,7 @@ def _answer(handler: BaseHTTPRequestHandler, facts: GitServer) -> None:
     facts.seen.append((handler.path, given))
     body = _body(handler)
     eventually(lambda: facts.closed.is_set() or facts.answers_when(), "it may answer")
+    facts.hook(handler.path)
     if facts.redirect:
         return _plain(handler, 302, {"Location": facts.redirect + handler.path})
     if facts.token and given != facts.expects():

@@ -28,6 +28,17 @@ def told(pid: int) -> bytes:
     return b"".join(_content(f"/proc/{pid}/{name}") for name in ("cmdline", "environ"))
 
 
+def children(pid: int) -> list[int]:
+    """Of all its threads."""
+    found = Path(f"/proc/{pid}/task").glob("*/children")
+    return [int(word) for path in found for word in _content(str(path)).split()]
+
+
+def descendants(pid: int) -> list[int]:
+    below = children(pid)
+    return [*below, *(one for child in below for one in descendants(child))]
+
+
 def forked_role(base: BaseDir, name: str, make: Make, environment: Mapping[str, str]) -> int:
     """A role in a child of this process; its pid. What it says is in the log only."""
     child = os.fork()

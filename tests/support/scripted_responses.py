@@ -75,6 +75,13 @@ class ScriptedResponses(ScriptedModel):
 class _Responses(Handler):
     breaks_after = "response.output_item.added"
 
+    def do_GET(self) -> None:
+        """The program would rather have a web socket; told so, it asks as before."""
+        if "Upgrade" in self.headers:
+            self._send_error(426, "upgrade_required", "no web sockets here", {})
+        else:
+            super().do_GET()
+
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers.get("content-length", 0))) or b"{}")
         said = body.get("input", ())

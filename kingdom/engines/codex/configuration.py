@@ -18,6 +18,7 @@ GUIDE = "AGENTS.md"
 # What the program uses to log in, if it does not find a login of the user's on this machine. They
 # are for a manifest's permissions.env; none is passed on by itself, nor to what a soldier runs.
 CREDENTIALS = ("CODEX_API_KEY", "CODEX_ACCESS_TOKEN", "OPENAI_API_KEY")
+_ADDRESS = "OPENAI_BASE_URL"  # the program itself has come to pass it over
 _LARGEST_GUIDE = 256 * 1024  # the program's own limit cuts it off after 32 KB, and says nothing
 _ONLINE_TOOLS = ("WebSearch", "WebFetch")
 _NOT_WANTED = (
@@ -40,8 +41,10 @@ _ALONE = {
 
 def common(order: Order) -> dict[str, Any]:
     """What holds for every soldier, whatever it may write."""
+    address = order.environment.get(_ADDRESS)
     return {
         **_ALONE,
+        **({"openai_base_url": address} if address else {}),
         "project_root_markers": [_marker(order.guides or order.workspace)],
         "web_search": "live" if _may_search(order) else "disabled",
     }

@@ -72,7 +72,8 @@ class Clones:
         try:
             if not until(lock.try_acquire, self._git.patience):
                 raise GitBusy(f"Another task has been at the clone {remote_slug} for too long.")
-            yield
+            with self._git.lending(lock.fileno()):
+                yield
         finally:
             lock.close()
 
