@@ -120,7 +120,9 @@ class General:
         return {TASKS: lambda type_, priority: has_room}
 
     def descriptors(self) -> Sequence[int]:
-        runners = (one.descriptor for one in self._attempts.values() if one.descriptor >= 0)
+        # That of one that has ended can be read for ever, and there is no news in it.
+        living = (one for one in self._attempts.values() if not one.has_ended)
+        runners = (one.descriptor for one in living if one.descriptor >= 0)
         watch = [self._watch.fileno()] if self._watch.available else []
         return [
             *watch,
@@ -241,6 +243,8 @@ class General:
         """Whether what it left in its repository is safe, and what it wants outside is done."""
         task, spec = attempt.task, attempt.spec
         assert spec is not None
+        if self._grounds.is_busy(task.id) or self._clock.monotonic() < attempt.try_again_at:
+            return False
         judgement = self._reporter.judged(attempt, ended)
         wants = judgement.result is not None and bool(judgement.result.actions)
         if not spec.checkout and not wants:
@@ -249,11 +253,9 @@ class General:
             return True  # the next attempt finds it all where it is
         if attempt.aftermath is not None and attempt.aftermath.later is None:
             return True
-        is_early = self._clock.monotonic() < attempt.try_again_at
-        if not is_early and not self._grounds.is_busy(task.id):
-            lineage = lineage_of(task, self._known_task)
-            said, config = judgement.result, self._config.current
-            self._grounds.wind_up(task, spec, said, lineage, config)
+        lineage = lineage_of(task, self._known_task)
+        said, config = judgement.result, self._config.current
+        self._grounds.wind_up(task, spec, said, lineage, config)
         return False
 
     def _known_task(self, id_: str) -> Task | None:

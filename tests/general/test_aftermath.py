@@ -1,0 +1,39 @@
+"""What a general waits for after a soldier, such as a GitHub that is down: without keeping busy."""
+
+from __future__ import annotations
+
+import select
+import threading
+from pathlib import Path
+
+from tests.support.barracks import Barracks
+from tests.support.git_remotes import BareRemote
+from tests.support.github_server import TOKEN, FakeGitHub, Fault
+from tests.support.puppets import environment
+from tests.support.soldiers import report
+
+COMMENT = {"do": "comment", "body": "Looked at it."}
+
+
+def test_a_general_that_waits_to_post_rests_meanwhile(barracks: Barracks, tmp_path: Path) -> None:
+    BareRemote(tmp_path / "acme" / "web.git", {"a.txt": "one"})
+    barracks.package(permissions={"actions": ["comment"]})
+    barracks.command(
+        report({"status": "success", "summary": "done", "actions": [COMMENT]}),
+        git={"url": f"{tmp_path}/{{repo}}.git", "use_gh": False},
+    )
+    let_go = threading.Event()
+    with FakeGitHub() as hub:
+        barracks.configure("sentinel", polling={"github": {"api_url": hub.url}})
+        hub.faults = [Fault("GET", held=let_go)]
+        (id_,) = barracks.publish(
+            repo="acme/web", payload={"number": 4}, type="github.issue.assigned", trust="member"
+        )
+        with barracks.general(env=environment(GH_TOKEN=TOKEN)) as life:
+            life.until(lambda: hub.asked, "GitHub is asked")
+            life.until(lambda: barracks.sessions() == [], "its soldier has ended")
+            ready, _, _ = select.select(life.role.descriptors(), [], [], 0)
+            assert ready == []
+            let_go.set()
+            assert life.result_of(id_)["status"] == "success"
+    assert hub.counts()["comments"] == 1
