@@ -123,6 +123,10 @@ class FakeGitHub:
             return Answer(403, {"message": "Resource not accessible by integration"})
         return Answer(200, objects.owner_of_token(self.url, self.login))
 
+    def notifications(self, query: Entry, given: Entry) -> Answer:
+        """None; see `tests.support.notifications` for some."""
+        return Answer(200, [])
+
     def repository(self, query: Entry, given: Entry, repo: str) -> Answer:
         return Answer(200, objects.repository(self.url, repo))
 
@@ -243,6 +247,7 @@ _REPO = r"/repos/(?P<repo>[^/]+/[^/]+)"
 _NUMBER = r"(?P<number>\d+)"
 _ROUTES: dict[tuple[str, str], Callable[..., Answer]] = {
     ("GET", "/user"): FakeGitHub.user,
+    ("GET", "/notifications"): FakeGitHub.notifications,
     ("GET", _REPO): FakeGitHub.repository,
     ("GET", f"{_REPO}/pulls/{_NUMBER}"): FakeGitHub.get_pull,
     ("GET", f"{_REPO}/pulls/{_NUMBER}/reviews"): FakeGitHub.list_reviews,
