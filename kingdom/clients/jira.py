@@ -251,7 +251,7 @@ class Jira:
                 hooks={"response": lambda response, **_: heard.append(_answer_of(response))},
             )
         except RequestException as error:
-            fault = faults.of_exchange(error)
+            fault = faults.of_exchange(error, self.url)
         except (JIRAError, ValueError, TypeError, LookupError, AttributeError):
             pass  # the library objects to the answer, or cannot read it; it was heard
         if fault is not None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import ssl
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from kingdom.clients.reach import why_unreached
 from kingdom.clients.waits import named_wait
 from kingdom.errors import NeverWorks, TryLater
 from kingdom.words.harmless import harmless
@@ -160,49 +160,10 @@ def not_a_jira(url: str) -> JiraRefused:
     return JiraRefused(f"What answers at {_shown(url)} is no Jira.", remedy=_REMEDIES[404])
 
 
-def of_exchange(error: Exception) -> JiraLater | JiraRefused:
+def of_exchange(error: OSError, url: str) -> JiraLater:
     """No answer came at all. `error` is one of the library requests."""
-    from requests.exceptions import InvalidURL, ProxyError, SSLError
-
-    if isinstance(error, SSLError):
-        return _untrusted(error)
-    if isinstance(error, ProxyError):
-        return JiraLater(
-            "The proxy on the way to Jira does not answer, or does not let us through.",
-            remedy="Look at HTTPS_PROXY, HTTP_PROXY and NO_PROXY where the kingdom is started.",
-        )
-    if isinstance(error, InvalidURL):
-        return JiraRefused("The url of Jira is not an address.", remedy=_REMEDIES[404])
-    return JiraLater(f"Jira could not be reached, or did not answer: {type(error).__name__}.")
-
-
-def _untrusted(error: Exception) -> JiraLater | JiraRefused:
-    for one in _behind(error):
-        if isinstance(one, ssl.SSLCertVerificationError):
-            return JiraRefused(
-                f"Jira's certificate is not accepted: {_shown(one.verify_message)}.",
-                remedy="If it is signed by an authority of your own, name the file with that "
-                "authority's certificate in REQUESTS_CA_BUNDLE where the kingdom is started.",
-                code="jira_certificate",
-            )
-    return JiraLater(
-        "The encrypted connection to Jira failed before its certificate was shown.",
-        remedy="Look whether polling.jira.url begins with https for good reason.",
-    )
-
-
-def _behind(error: BaseException | None) -> Iterator[BaseException]:
-    """What it was made from: the libraries keep that in several ways."""
-    waiting, met = [error], set[int]()
-    while waiting:
-        one = waiting.pop()
-        if one is None or id(one) in met:
-            continue
-        met.add(id(one))
-        yield one
-        inner = [getattr(one, "reason", None), *getattr(one, "args", ())]
-        waiting += [one.__cause__, one.__context__]
-        waiting += [each for each in inner if isinstance(each, BaseException)]
+    why = why_unreached(error, "Jira", url)
+    return JiraLater(why.sentence, remedy=why.remedy)
 
 
 def _words(body: bytes, token: str) -> str:

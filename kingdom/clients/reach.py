@@ -36,6 +36,7 @@ def why_unreached(error: OSError, name: str, url: str) -> Unreached:
     return (
         _certificate(error, name)
         or _proxy(error, name, url)
+        or _encryption(error, name)
         or Unreached(f"{name} could not be reached, or did not answer: {type(error).__name__}.")
     )
 
@@ -54,6 +55,16 @@ def _certificate(error: OSError, name: str) -> Unreached | None:
                 undone=True,
             )
     return None
+
+
+def _encryption(error: OSError, name: str) -> Unreached | None:
+    if not any(isinstance(cause, ssl.SSLError) for cause in _causes(error)):
+        return None
+    return Unreached(
+        f"The encrypted connection to {name} failed before its certificate was shown.",
+        f"Look whether the address of {name} in config/ begins with https for good reason.",
+        undone=True,
+    )
 
 
 def _certificate_remedy(code: int, name: str) -> str:

@@ -73,9 +73,8 @@ class Rounds:
                 self._watcher.remember(fresh)
                 done.emitted += self._emit([one.event for one in fresh if one.event is not None])
             self._note([*found, *(one for one in fresh if one.event is None)])
-            waiting = {id_ for id_, rounds in self._waited.items() if rounds}
             self._watcher.acknowledge(
-                [one for one in found if one.event is None or one.event.id not in waiting]
+                [one for one in found if one.event is None or one.event.id not in self._waited]
             )
         return done
 
@@ -100,7 +99,8 @@ class Rounds:
             try:
                 completed.append(self._watcher.complete(one))
             except TryLater as error:
-                self._waited[one.event.id] += 1
+                # A moment that was named is waited for, however often.
+                self._waited[one.event.id] += getattr(error, "not_before", None) is None
                 if self._waited[one.event.id] < _PATIENCE:
                     done.put_off.append(error)
                     continue
@@ -108,8 +108,9 @@ class Rounds:
             self._waited.pop(one.event.id, None)
         return completed
 
-    def _emit(self, events: list[Event]) -> int:
+    def _emit(self, found: list[Event]) -> int:
         setting = self._setting
+        events = [one.model_copy(update={"payload": _writable(one.payload)}) for one in found]
         news = setting.bus.publish("events", *events)
         self._seen.mark(event.id for event in events)
         for event, is_new in zip(events, news, strict=True):
@@ -125,6 +126,15 @@ class Rounds:
         except TryLater as error:
             setting.log.warning("log.not_written", error=str(error), type="event.detected")
         setting.log.info("event.detected", trust=event.trust, repo=event.repo, **facts)
+
+
+def _writable(value: Any) -> Any:
+    """Half a pair of surrogates is JSON, but no text that a file can hold."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, dict):
+        return {_writable(name): _writable(one) for name, one in value.items()}
+    return [_writable(one) for one in value] if isinstance(value, list) else value
 
 
 def parsed(watcher: Watcher, raw: Any) -> Sighting:

@@ -555,3 +555,24 @@ def test_one_that_makes_no_sense_does_not_keep_the_others_waiting(
     hub.notify(50)
     assert scene.look() == 1
     assert list(scene.events()) == ["evt-github-1050"]
+
+
+def test_half_a_letter_in_a_title_costs_that_half(scene: Scene, hub: Notifying) -> None:
+    hub.notify(1, subject={"title": "a \ud800 b"})
+    hub.notify(2)
+    assert scene.look() == 2
+    assert scene.events()["evt-github-1001"]["payload"]["title"] == "a ? b"
+
+
+def test_a_limit_on_details_is_waited_for_however_often(scene: Scene, hub: Notifying) -> None:
+    scene.options["mark_read"] = True
+    hub.pull(1)
+    hub.notify(1)
+    limit = Fault("GET", path="/pulls/1", status=429, headers={"Retry-After": "60"}, left=5)
+    hub.faults.append(limit)
+    for _ in range(5):
+        assert isinstance(fails(scene), GitHubLimited)
+        scene.clock.advance(61)
+        assert hub.marked == []
+    assert scene.look() == 1
+    assert (scene.only()["trust"], hub.marked) == ("member", ["1001"])

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from kingdom.clients.jira import Jira
-from kingdom.clients.jira_faults import JiraLater, JiraRefused
+from kingdom.clients.jira_faults import JiraLater
 from tests.support.jira_server import FakeJira
 from tests.support.jira_watch import MINE, QUICK, fault_of
 
@@ -37,7 +37,7 @@ def test_a_proxy_that_does_not_answer(jira: FakeJira, monkeypatch: pytest.Monkey
         fault = fault_of(client)
         client.close()
     assert isinstance(fault, JiraLater)
-    assert "The proxy on the way to Jira" in fault.sentence
+    assert "by which Jira is asked, could not be reached" in fault.sentence
     assert "HTTPS_PROXY" in fault.remedy
 
 
@@ -83,9 +83,8 @@ def test_a_certificate_that_nobody_vouches_for(self_signed: str) -> None:
     client = Jira(self_signed, MINE, timeout=QUICK)
     fault = fault_of(client)
     client.close()
-    assert isinstance(fault, JiraRefused)
-    assert fault.code == "jira_certificate"
-    assert fault.sentence.startswith("Jira's certificate is not accepted: self")
+    assert isinstance(fault, JiraLater)
+    assert fault.sentence.startswith("The certificate of Jira is not accepted: self")
     assert "REQUESTS_CA_BUNDLE" in fault.remedy
 
 
