@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from fnmatch import fnmatchcase
@@ -32,15 +32,14 @@ from kingdom.sentinel.post import WatcherOff
 from kingdom.sentinel.seen import Seen
 from kingdom.sentinel.trust import lowest, of_author, of_pull
 from kingdom.sentinel.watcher import Finish, Sighting
+from kingdom.sentinel.watchers.github_state import Known
 from kingdom.settings.sentinel import GithubScope, GithubWatcher
-from kingdom.store.state import read_json, write_json
 
 SOURCE = "github"
 PER_PAGE = 50  # the most that GitHub gives of notifications
 MOST_PAGES = 1000
 OVERLAP = timedelta(minutes=10)
 _PACE = (0.05, 1.0)
-_FORGET_AFTER = timedelta(days=1)  # longer than any overlap
 _RESERVE = 0.1  # of the hourly quota, which is not spent on details
 
 _REASONS = {
@@ -75,18 +74,6 @@ class _Listing:
     newest: datetime | None = None
 
 
-@dataclass
-class _Known:
-    """`github-state.json`."""
-
-    asked: dict[str, str] = field(default_factory=dict)
-    scope: dict[str, Any] = field(default_factory=dict)  # that was in force then
-    etag: str = ""
-    last_modified: str = ""
-    cursor: datetime | None = None
-    first: dict[str, str] = field(default_factory=dict)  # thread: its first update that was seen
-
-
 class GitHubWatcher:
     name = "github"
 
@@ -96,7 +83,7 @@ class GitHubWatcher:
         self._hub = hub
         self._path = setting.base.path("state", "sentinel", "github-state.json")
         self._seen = Seen(setting.base, setting.bus, setting.clock)
-        self._known = _read(self._path)
+        self._known = Known.read(self._path)
         self._listing = _Listing({})
         self._is_short = False  # of quota
 
@@ -248,7 +235,7 @@ class GitHubWatcher:
         }
         if any(self._known.first.get(thread) != moment for thread, moment in first.items()):
             self._known.first |= first
-            self._write()
+            self._known.write(self._path)
 
     def acknowledge(self, done: Sequence[Sighting]) -> None:
         """Marked as read, where that is wanted: it clears the person's own inbox."""
@@ -278,30 +265,9 @@ class GitHubWatcher:
         known.asked, known.etag = listing.asked, headers.get("etag", "")
         known.last_modified = headers.get("last-modified", "")
         known.scope = self._settings.scope.model_dump()
-        self._forget_old()
-        self._write()
+        known.forget_old()
+        self._known.write(self._path)
         return Finish(at_least=at_least)
-
-    def _forget_old(self) -> None:
-        """Those that no listing will show any more as they were then: the seen index has them."""
-        assert self._known.cursor is not None
-        oldest = isoformat(self._known.cursor - _FORGET_AFTER)
-        first = self._known.first
-        self._known.first = {thread: moment for thread, moment in first.items() if moment >= oldest}
-
-    def _write(self) -> None:
-        known = self._known
-        write_json(
-            self._path,
-            {
-                "asked": known.asked,
-                "scope": known.scope,
-                "etag": known.etag,
-                "last_modified": known.last_modified,
-                "cursor": known.cursor and isoformat(known.cursor),
-                "first": known.first,
-            },
-        )
 
     def close(self) -> None:
         self._hub.close()
@@ -349,18 +315,3 @@ def _date(text: str) -> datetime | None:
         return parsedate_to_datetime(text).astimezone(UTC)
     except ValueError:
         return None
-
-
-def _read(path: str) -> _Known:
-    kept = read_json(path, {})
-    try:
-        return _Known(
-            asked=dict(kept["asked"]),
-            scope=dict(kept["scope"]),
-            etag=str(kept["etag"]),
-            last_modified=str(kept["last_modified"]),
-            cursor=kept["cursor"] and read_timestamp(kept["cursor"]),
-            first={str(thread): str(moment) for thread, moment in kept["first"].items()},
-        )
-    except (LookupError, TypeError, ValueError, AttributeError):
-        return _Known()  # none, or one that is damaged: what is unread is looked at again
