@@ -1,21 +1,27 @@
 """Tells people of a watcher that sees nothing: once when it begins, and once when it is over.
 
 The sentinel writes how its watchers fare to `state/sentinel/watchers.json` and makes no messages.
-What was told is in `state/king/watchers-told.json`, with the message's id, and is written before
-the message is: a crash in between publishes the same message again, and the bus knows its id.
+What was told is in `state/king/watchers-told.json`. A message's id is written there before it is
+published: a crash in between publishes the same message again, and the bus knows its id.
+
+One kind of trouble is told once until it is over, and not again within the hour: a watcher that
+comes and goes is no reason for a message each time.
 """
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
+from kingdom.clock import isoformat
 from kingdom.king.desk import Desk
 from kingdom.models.message import Notification
 from kingdom.store import disk
 from kingdom.store.state import read_json, write_json
 
-OK = "ok"
-_KEYS = {"code", "message_id", "content", "urgency"}
+OK, TROUBLE = "ok", "trouble"
+_QUIET = timedelta(hours=1)
+_KEYS = {"codes", "is_open", "message"}
 
 
 class Lookouts:
@@ -30,7 +36,7 @@ class Lookouts:
 
     def start(self) -> None:
         kept = _objects(read_json(self._path, {}))
-        self._told = {name: told for name, told in kept.items() if told.keys() >= _KEYS}
+        self._told = {name: told for name, told in kept.items() if _is_whole(told)}
         for told in self._told.values():
             self._publish(told)
 
@@ -43,35 +49,58 @@ class Lookouts:
         stamp = facts and disk.stamp_of(facts)
         if stamp == self._stamp:
             return
-        for name, standing in _objects(read_json(self._source, {})).items():
-            self._consider(name, standing)
+        standings = _objects(read_json(self._source, {}))
+        for name in standings.keys() | self._told.keys():
+            self._consider(name, standings.get(name, {}))
         self._stamp = stamp
 
     def _consider(self, name: str, standing: dict[str, Any]) -> None:
-        told, words = self._told.get(name, {}), self._desk.words
-        if standing.get("alarming") and told.get("code") != standing.get("code"):
+        told, words = self._told.get(name, _nothing()), self._desk.words
+        code = str(standing.get("code"))
+        if standing.get("alarming") and not self._was_told(told, code):
             said = " ".join(filter(None, (standing.get("sentence"), standing.get("remedy"))))
             content = words("king_watcher_trouble", watcher=name, said=said)
-            self._tell(name, str(standing.get("code")), content, "high")
-        elif standing.get("state") == OK and told.get("code"):
-            self._tell(name, "", words("king_watcher_ok", watcher=name), "normal")
+            codes = told["codes"] | {code: isoformat(self._desk.now())}
+            self._tell(name, codes, content, is_open=True)
+        elif standing.get("state") == OK and told["is_open"]:
+            self._tell(name, told["codes"], words("king_watcher_ok", watcher=name), is_open=False)
+        elif standing.get("state") != TROUBLE and told["is_open"]:  # it is off: nobody waits for it
+            self._told[name] = told | {"is_open": False}
+            write_json(self._path, self._told)
 
-    def _tell(self, name: str, code: str, content: str, urgency: str) -> None:
+    def _was_told(self, told: dict[str, Any], code: str) -> bool:
+        if code not in told["codes"]:
+            return False
+        since = isoformat(self._desk.now() - _QUIET)
+        return bool(told["is_open"]) or str(told["codes"][code]) > since
+
+    def _tell(self, name: str, codes: dict[str, str], content: str, *, is_open: bool) -> None:
         (id_,) = self._desk.ids("msg", 1)
-        told = {"code": code, "message_id": id_, "content": content, "urgency": urgency}
+        message = {"id": id_, "content": content, "urgency": "high" if is_open else "normal"}
+        told = {"codes": codes, "is_open": is_open, "message": message}
         self._told[name] = told
         write_json(self._path, self._told)
         self._publish(told)
 
     def _publish(self, told: dict[str, Any]) -> None:
-        """Known already, unless a crash came in between."""
-        message = Notification(
-            id=told["message_id"],
-            content=told["content"],
-            urgency=told["urgency"],
-            created_at=self._desk.now(),
-        )
-        self._desk.bus.publish("messages", message)
+        """If that is still to be done; the bus knows it, unless a crash came in between."""
+        if told["message"] is not None:
+            message = Notification(**told["message"], created_at=self._desk.now())
+            self._desk.bus.publish("messages", message)
+            told["message"] = None
+            write_json(self._path, self._told, sync=False)
+
+
+def _nothing() -> dict[str, Any]:
+    return {"codes": {}, "is_open": False, "message": None}
+
+
+def _is_whole(told: dict[str, Any]) -> bool:
+    message = told.get("message")
+    is_message = message is None or (
+        isinstance(message, dict) and message.keys() == {"id", "content", "urgency"}
+    )
+    return told.keys() == _KEYS and isinstance(told["codes"], dict) and is_message
 
 
 def _objects(found: object) -> dict[str, dict[str, Any]]:

@@ -32,6 +32,7 @@ _KEY = re.compile(r"[A-Z][A-Z0-9_]+-\d+", re.ASCII)
 class Subject(NamedTuple):
     watcher: str
     name: str  # acme/web#42, or a ticket's key
+    host: str = ""  # if it was named by an address
 
     @property
     def repo(self) -> str:
@@ -47,19 +48,27 @@ def subject_in(typed: str) -> Subject | None:
         return Subject(JIRA, typed)
     if "://" not in typed:
         return None
-    address = urlsplit(typed)
+    host = _host(typed)
+    address = urlsplit(typed) if host else urlsplit("")
     found = _HERE.search(address.path)
     if found:
-        return Subject(GITHUB, f"{found['repo']}#{found['number']}")
+        return Subject(GITHUB, f"{found['repo']}#{found['number']}", host)
     selected = parse_qs(address.query).get("selectedIssue", [])
     keys = [*selected, *reversed(address.path.split("/"))]
-    key = next((one for one in keys if _KEY.fullmatch(one)), None)
+    key = next((one.upper() for one in keys if _KEY.fullmatch(one.upper())), None)
     if key:
-        return Subject(JIRA, key)
+        return Subject(JIRA, key, host)
     raise UsageError(
         "This is not the address of a pull request, an issue or a ticket.",
         remedy="Such as https://github.com/acme/web/pull/42 or https://…/browse/SHOP-128.",
     )
+
+
+def _host(address: str) -> str:
+    try:
+        return urlsplit(address).hostname or ""
+    except ValueError:
+        return ""
 
 
 def why_subject(
@@ -85,6 +94,9 @@ def _events_about(base: BaseDir, subject: Subject) -> Iterator[tuple[str, str]]:
 
 
 def _is_about(repo: object, payload: Mapping[str, Any], subject: Subject) -> bool:
+    links = [one for one in (payload.get("url"), payload.get("api_url")) if isinstance(one, str)]
+    if subject.host and links and subject.host not in map(_host, links):
+        return False
     if subject.watcher == JIRA:
         return payload.get("key") == subject.name
     return f"{repo}#{payload.get('number')}".lower() == subject.name.lower()

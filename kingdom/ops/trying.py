@@ -74,7 +74,7 @@ def _looked(watcher: Watcher, seen: Seen) -> Iterator[Tried]:
 def _verdict(watcher: Watcher, one: Sighting, seen: Seen) -> Tried:
     if one.event is None:
         return Tried(watcher.name, LEFT, one.about, one.reason)
-    if seen.is_duplicate(one.event.id):
+    if seen.is_duplicate(one.event.id, keep_fresh=False):
         return Tried(watcher.name, KNOWN, one.about, f"{one.event.id} was emitted already.")
     try:
         one = watcher.complete(one)

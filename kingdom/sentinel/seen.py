@@ -33,19 +33,19 @@ class Seen:
         facts = disk.facts_of(self._path(event_id))
         return None if facts is None else facts.st_mtime
 
-    def is_duplicate(self, event_id: str) -> bool:
+    def is_duplicate(self, event_id: str, *, keep_fresh: bool = True) -> bool:
         """Whether it waits, is being worked on, or was once."""
-        if self._is_marked(event_id):
+        if self._is_marked(event_id, keep_fresh):
             return True
         found = self._bus.look("events", event_id)
         return found is not None and found[0] in ACTIVE
 
-    def _is_marked(self, event_id: str) -> bool:
+    def _is_marked(self, event_id: str, keep_fresh: bool) -> bool:
         """What is still listed outside must not be forgotten here: its mark is kept fresh."""
         marked_at = self.marked_at(event_id)
         if marked_at is None:
             return False
-        if self._clock.now().timestamp() - marked_at > _FRESH_SECONDS:
+        if keep_fresh and self._clock.now().timestamp() - marked_at > _FRESH_SECONDS:
             disk.touch(self._path(event_id))
         return True
 

@@ -53,7 +53,44 @@ def test_once_and_once_more_when_it_is_over(court: Court, base: BaseDir) -> None
     assert told(base) == [begun, "The github watcher sees again."]
     stands(base, github=TROUBLE | SAID)
     reign(court)
+    assert len(told(base)) == 2  # it comes and goes
+    court.clock.advance(3600)
+    stands(base, github=TROUBLE | SAID | {"last_look": "an hour later"})
+    reign(court)
     assert told(base) == [begun, "The github watcher sees again.", begun]
+
+
+def test_two_kinds_that_take_turns_are_told_once_each(court: Court, base: BaseDir) -> None:
+    for number in range(6):
+        code = f"code-{number % 2}"
+        stands(base, github=TROUBLE | SAID | {"code": code, "last_look": str(number)})
+        reign(court)
+    assert len(told(base)) == 2
+
+
+def test_one_that_was_switched_off_meanwhile_is_told_again(court: Court, base: BaseDir) -> None:
+    stands(base, github=TROUBLE | SAID)
+    reign(court)
+    stands(base)  # it is configured no more
+    reign(court)
+    court.clock.advance(3600)
+    stands(base, github=TROUBLE | SAID)
+    reign(court)
+    assert len(told(base)) == 2
+
+
+def test_nothing_old_is_told_again_when_its_message_is_long_gone(
+    court: Court, base: BaseDir
+) -> None:
+    stands(base, github=TROUBLE | SAID)
+    reign(court)
+    stands(base, github={"state": "ok", "alarming": False})
+    reign(court)
+    for path in Path(base.path("queue", "messages", "pending")).glob("*.json"):
+        path.unlink()
+    court.clock.advance(8 * 86_400)
+    reign(court)
+    assert told(base) == []
 
 
 def test_another_kind_of_trouble_is_told_and_a_passing_one_is_not(

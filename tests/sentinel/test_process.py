@@ -86,9 +86,12 @@ def test_from_github_and_the_inbox_to_their_end(here: BaseDir, hub: Any) -> None
     said = kingdom("status", base=here).out
     assert "watching   github, looked" in said
     assert "1 event so far" in said
-    why = kingdom("why", "https://github.com/acme/web/pull/4", base=here).out
-    assert "evt-github-1004  (events/completed)" in why
-    assert "No general subscribes to github.pr.review_requested." in why
+    for typed in ("https://github.example/acme/web/pull/4#issuecomment-1", "acme/web#4"):
+        why = kingdom("why", typed, base=here).out
+        assert "evt-github-1004  (events/completed)" in why
+        assert "No general subscribes to github.pr.review_requested." in why
+    elsewhere = kingdom("why", "https://gitlab.example/acme/web/issues/4", base=here).out
+    assert "No event about acme/web#4 is kept here." in elsewhere
 
 
 def test_one_that_hangs_delays_nobody(here: BaseDir, hub: Any) -> None:
