@@ -40,6 +40,7 @@ _KEPT_OF_FLOOD = 1024 * 1024  # bytes of each file
 _GRACE = 5.0  # seconds a tree has between TERM and KILL
 _UNKILLABLE = 30.0  # seconds after which a process that survives KILL (a dead disk) is left alone
 _CANNOT_START = 127
+_TALKS_ON = 6  # times its patience, for one that has reported and goes on talking
 
 Spec = dict[str, object]
 
@@ -180,9 +181,15 @@ class Wrapper:
         return FLOODED if size > _number(limit) else ""
 
     def _lingers(self) -> str:
-        """A program that reported some time ago, and does not end."""
+        """A program that reported some time ago, has said nothing since, and does not end; or
+        never stops talking."""
         facts = disk.facts_of(str(self._spec["result_path"]))
-        if facts is None or time.time() - facts.st_mtime < _number(self._spec["linger_seconds"]):
+        limit, now = _number(self._spec["linger_seconds"]), time.time()
+        if facts is None or now - facts.st_mtime < limit:
+            return ""
+        said = [disk.facts_of(str(self._spec[name])) for name in ("stdout", "stderr")]
+        is_talking = any(one is not None and now - one.st_mtime < limit for one in said)
+        if is_talking and now - facts.st_mtime < _TALKS_ON * limit:
             return ""
         self._spec = read_spec(self._spec_path) or self._spec
         return "" if self._spec.get("frozen_at") is not None else "lingered"

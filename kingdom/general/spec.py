@@ -52,7 +52,7 @@ class Spec:
     started_at: float
     timeout_seconds: float
     deadline: float  # when the wrapper itself ends it, whether or not a general watches
-    linger_seconds: float = 10.0  # for a program that has reported and does not end
+    linger_seconds: float = 30.0  # for a program that has reported and does not end
     verify: list[str] = field(default_factory=list)
     session_id: str | None = None
     no_progress_seconds: float | None = None

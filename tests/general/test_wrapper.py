@@ -153,6 +153,18 @@ def test_a_program_that_has_reported_and_does_not_end_is_ended(post: Post) -> No
     assert (ended["reason"], ended["verify"]) == ("lingered", [{"command": "true", "code": 0}])
 
 
+def test_one_that_has_reported_may_finish_what_it_says(post: Post) -> None:
+    """It reported longer ago than the patience with it lasts, and spoke just now."""
+    script = f"echo '{RESULT}' > $RESULT; touch -d '20 seconds ago' $RESULT; echo so; sleep 1.5"
+    ended = post.run(script, linger_seconds=10)
+    assert (ended["reason"], ended["code"]) == ("ended", 0)
+
+
+def test_one_that_has_reported_and_never_stops_talking_is_ended(post: Post) -> None:
+    script = f"echo '{RESULT}' > $RESULT; while :; do echo more; sleep 0.05; done"
+    assert post.run(script, linger_seconds=0.3)["reason"] == "lingered"
+
+
 @pytest.mark.parametrize(
     ("number", "reason"),
     [(signal.SIGHUP, "hangup"), (signal.SIGTERM, "asked"), (signal.SIGUSR1, "stopped")],
