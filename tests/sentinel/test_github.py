@@ -213,12 +213,53 @@ def test_a_listing_without_news_costs_one_request_and_no_quota(
     hub.pull(1)
     hub.notify(1)
     scene.look()
-    scene.look()  # the address is another one now, so only the date can tell
+    scene.look()  # the address is another one now, so nothing can tell
     left, asked = hub.left, len(hub.asked)
     for _ in range(3):
         assert scene.look() == 0
     assert (hub.left, len(hub.asked)) == (left, asked + 3)
     assert all(one["same"] for one in hub.listings[-3:])
+
+
+def test_news_leave_the_address_as_it_is_so_that_the_next_look_is_recognised(
+    scene: Scene, hub: Notifying
+) -> None:
+    scene.look()
+    scene.look()
+    began = len(hub.listings)
+    for number in range(5):
+        hub.notify(number)
+        assert (scene.look(), scene.look()) == (1, 0)
+    later = hub.listings[began:]
+    assert all("if-none-match" in one["headers"] for one in later)
+    assert [one["same"] for one in later] == [False, True] * 5
+
+
+def test_what_comes_in_the_second_of_the_last_news_or_late_is_found_at_the_next_look(
+    scene: Scene, hub: Notifying
+) -> None:
+    hub.notify(1)
+    scene.look()
+    modified = hub.modified
+    for number in range(2, 5):
+        hub.notify(number, same_second=True)
+        assert scene.look() == 1
+    hub.notify(5, same_second=True, updated=modified - timedelta(minutes=8))
+    assert scene.look() == 1
+    assert hub.modified == modified
+
+
+def test_the_address_moves_on_when_the_overlap_has_grown(scene: Scene, hub: Notifying) -> None:
+    hub.date = BEGAN + timedelta(days=1)
+    for minutes in range(0, 300, 10):
+        hub.notify(minutes, updated=BEGAN + timedelta(minutes=minutes))
+        assert scene.look() == 1
+        assert scene.look() == 0
+    addresses = {one["query"]["since"]: one for one in hub.listings if "since" in one["query"]}
+    assert len(addresses) == 5
+    for one in hub.listings:
+        dated = "if-modified-since" in one["headers"]
+        assert not dated or "if-none-match" in one["headers"]
 
 
 def test_also_after_a_restart(scene: Scene, hub: Notifying) -> None:

@@ -3,7 +3,7 @@
 The first round takes what is unread. Later ones ask for everything since the newest update that was
 dealt with, read or not, less an overlap: a person may have read it in the browser before us. The
 listing is asked for with what GitHub gave to recognise it by, so that one without news costs
-neither time nor quota.
+neither time nor quota. That is of one address, so from when it is asked for moves on rarely.
 
 `state/sentinel/github-state.json` has that, and which update of each thread was the first: it alone
 has the thread's plain id. It is written before an event is published, and moves on after all were.
@@ -39,6 +39,7 @@ SOURCE = "github"
 PER_PAGE = 50  # the most that GitHub gives of notifications
 MOST_PAGES = 1000
 OVERLAP = timedelta(minutes=10)
+STRIDE = timedelta(hours=1)  # what the overlap grows by before the listing's address changes
 _PACE = (0.05, 1.0)
 _RESERVE = 0.1  # of the hourly quota, which is not spent on details
 
@@ -110,18 +111,21 @@ class GitHubWatcher:
         if self._known.cursor is None:
             return {"all": "false"}
         since = self._known.cursor - OVERLAP
+        used = self._known.since
+        if used is not None and used <= since <= used + STRIDE:
+            since = used
         return {"all": "true", "since": f"{since.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"}
 
     def conditions(self, asked: dict[str, str]) -> dict[str, str]:
-        """An ETag is that of one address; what was modified when is the same for all."""
-        known, conditions = self._known, {}
+        """An ETag is that of one address. A date alone would not do: it hides what comes in the
+        second of the last news, or late."""
+        known = self._known
         if known.scope != self._settings.scope.model_dump():
             return {}  # what was left alone may be wanted now
-        if known.etag and known.asked == asked:
-            conditions["If-None-Match"] = known.etag
-        if known.last_modified:
-            conditions["If-Modified-Since"] = known.last_modified
-        return conditions
+        if not known.etag or known.asked != asked:
+            return {}
+        dated = {"If-Modified-Since": known.last_modified} if known.last_modified else {}
+        return {"If-None-Match": known.etag} | dated
 
     def _note_quota(self, headers: Mapping[str, str]) -> None:
         left, limit = (headers.get(f"x-ratelimit-{name}", "") for name in ("remaining", "limit"))

@@ -23,6 +23,14 @@ class Known:
     cursor: datetime | None = None
     first: dict[str, str] = field(default_factory=dict)  # by thread
 
+    @property
+    def since(self) -> datetime | None:
+        """From when on the listing was asked for."""
+        try:
+            return read_timestamp(self.asked["since"])
+        except (LookupError, ValueError):
+            return None
+
     @classmethod
     def read(cls, path: str) -> Self:
         kept = read_json(path, {})
