@@ -313,6 +313,23 @@ def test_with_its_notes_lost_nothing_is_lost(scene: Scene, hub: Notifying) -> No
     assert len(scene.events()) == 5
 
 
+def test_what_is_known_of_one_github_says_nothing_of_another(
+    scene: Scene, hub: Notifying, base: BaseDir, clock: MovableClock
+) -> None:
+    hub.notify(1, updated=BEGAN + timedelta(minutes=90))
+    scene.look()
+    scene.look()
+    scene.close()
+    with Notifying() as other:
+        other.notify(2)
+        elsewhere = Scene(base, other, clock)
+        assert elsewhere.look() == 1
+        assert other.listings[0]["query"]["all"] == "false"
+        assert not any(name.startswith("if-") for name in other.listings[0]["headers"])
+        assert elsewhere.state["api_url"] == other.url
+        elsewhere.close()
+
+
 def test_with_its_notes_lost_and_its_event_gone_the_mark_tells(
     scene: Scene, hub: Notifying
 ) -> None:

@@ -84,7 +84,7 @@ class GitHubWatcher:
         self._hub = hub
         self._path = setting.base.path("state", "sentinel", "github-state.json")
         self._seen = Seen(setting.base, setting.bus, setting.clock)
-        self._known = Known.read(self._path)
+        self._known = Known.read(self._path, settings.api_url.rstrip("/"))
         self._listing = _Listing({})
         self._is_short = False  # of quota
 
