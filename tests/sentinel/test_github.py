@@ -142,6 +142,31 @@ def test_who_mentions_us_counts_too_not_only_whose_pull_request_it_is(
     assert requested["trust"] == "member"
 
 
+@pytest.mark.parametrize(
+    ("reason", "names_subject", "trust"),
+    [
+        ("mention", True, "member"),
+        ("team_mention", True, "member"),
+        ("mention", False, "outside"),
+        ("comment", True, "outside"),
+        ("comment", False, "outside"),
+        ("state_change", True, "outside"),
+        ("author", True, "outside"),
+        ("subscribed", False, "outside"),
+        ("review_requested", False, "member"),
+        ("assign", True, "member"),
+    ],
+)
+def test_where_nobody_knows_who_caused_it_nobody_is_a_member(
+    scene: Scene, hub: Notifying, reason: str, names_subject: bool, trust: str
+) -> None:
+    hub.pull(5)
+    unnamed = {} if names_subject else {"latest_comment_url": None}
+    hub.notify(5, reason=reason, subject=unnamed)
+    scene.look()
+    assert scene.only()["trust"] == trust
+
+
 def test_a_comment_that_is_gone_makes_nobody_a_member(scene: Scene, hub: Notifying) -> None:
     hub.pull(5)
     gone = f"{hub.url}/repos/acme/web/issues/comments/10"

@@ -53,6 +53,7 @@ _REASONS = {
 }
 _KINDS = {"PullRequest": ("pr", "pull"), "Issue": ("issue", "issues")}
 _BY_AUTHOR = ("review_requested", "assign")  # where the subject says who wants it, and no comment
+_AT_OPENING = ("mention", "team_mention")  # where the subject itself may be what was said
 _NUMBER = re.compile(r"/(?:pulls|issues)/(\d+)$")
 
 
@@ -203,20 +204,22 @@ class GitHubWatcher:
         if event.payload["subject_type"] == "PullRequest":
             trusts.append(of_pull(subject))
             details |= _head_and_base(subject)
-        comment_url = raw["subject"].get("latest_comment_url")
-        if event.payload["reason"] not in _BY_AUTHOR and comment_url not in (
-            None,
-            event.payload["api_url"],
-        ):
-            comment = self._ask(str(comment_url))
-            trusts.append(of_author(comment) if comment is not None else "outside")
-            details |= {"comment_url": (comment or {}).get("html_url"), "by": _login(comment or {})}
+        if event.payload["reason"] not in _BY_AUTHOR:
+            trust, comment = self._cause(event, raw["subject"].get("latest_comment_url"))
+            trusts += [trust] if trust else []
+            details |= {"comment_url": comment.get("html_url"), "by": _login(comment)}
         if isinstance(subject.get("html_url"), str):
             details["url"] = subject["html_url"]
         known = {name: value for name, value in details.items() if value is not None}
-        trust: Trust = lowest(trusts)
-        completed = event.model_copy(update={"payload": event.payload | known, "trust": trust})
-        return replace(sighting, event=completed)
+        changes = {"payload": event.payload | known, "trust": lowest(trusts)}
+        return replace(sighting, event=event.model_copy(update=changes))
+
+    def _cause(self, event: Event, comment_url: str | None) -> tuple[Trust | None, dict[str, Any]]:
+        """How far whoever caused it is trusted, None if that is the author; and what they wrote."""
+        if comment_url == event.payload["api_url"]:
+            return (None if event.payload["reason"] in _AT_OPENING else "outside"), {}
+        comment = self._ask(comment_url) if comment_url else None
+        return (of_author(comment) if comment is not None else "outside"), comment or {}
 
     def _ask(self, address: str) -> dict[str, Any] | None:
         """None for what is gone, or is not for us."""
