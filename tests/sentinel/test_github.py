@@ -184,6 +184,21 @@ def test_a_subject_that_was_deleted_is_an_event_all_the_same(scene: Scene, hub: 
     assert "head_sha" not in event["payload"]
 
 
+def test_details_that_are_refused_are_logged_once_for_each_code(
+    scene: Scene, hub: Notifying
+) -> None:
+    for number in range(4):
+        hub.notify(number)
+    os.makedirs(scene.base.path("logs"))
+    hub.faults.append(Fault("GET", path="/pulls/2", status=451, body={"message": "No."}))
+    assert scene.look() == 4
+    lines = Path(scene.base.path("logs", "system.log")).read_text().splitlines()
+    told = [line for line in lines if "github.refused" in line]
+    assert [sum(f"status={one}" in line for line in told) for one in (404, 451)] == [1, 1]
+    assert all("/pulls/" in line for line in told)
+    assert len(told) == 2
+
+
 def test_a_renamed_repository_is_followed(scene: Scene, hub: Notifying) -> None:
     hub.pull(7, repo="acme/site", head_repo="acme/site")
     hub.moved["acme/web"] = "acme/site"

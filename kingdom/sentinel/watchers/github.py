@@ -88,6 +88,7 @@ class GitHubWatcher:
         self._known = Known.read(self._path, settings.api_url.rstrip("/"))
         self._listing = _Listing({})
         self._is_short = False  # of quota
+        self._refusals: set[int] = set()  # codes that were told of
 
     # The listing
 
@@ -228,9 +229,17 @@ class GitHubWatcher:
         except GitHubRefused as error:
             if error.status == 401:
                 raise
+            self._note_refusal(address, error)
             return None
         self._note_quota(reply.headers)
         return reply.data if isinstance(reply.data, dict) else None
+
+    def _note_refusal(self, address: str, error: GitHubRefused) -> None:
+        """Once for each code: many that are gone are no news."""
+        if error.status not in self._refusals:
+            self._refusals.add(error.status)
+            told = {"address": address, "status": error.status, "error": str(error)}
+            self._setting.log.info("github.refused", **told)
 
     # What is known
 
