@@ -21,7 +21,7 @@ from urllib.parse import quote, urlsplit
 
 from kingdom import __version__
 from kingdom.clients import jira_faults as faults
-from kingdom.clients.jira_faults import Answer, JiraLater, JiraLimited, JiraRefused
+from kingdom.clients.jira_faults import LONGEST_LIMIT, Answer, JiraLater, JiraLimited, JiraRefused
 from kingdom.clients.waits import http_date
 from kingdom.clock import Clock, SystemClock
 from kingdom.errors import ConfigurationError
@@ -207,9 +207,8 @@ class Jira:
         given: Mapping[str, Any] | None = None,
         anonymous: bool = False,
     ) -> Mapping[str, Any]:
+        self._respect_limits()
         now = self._clock.now()
-        if self._left_alone_until is not None and now < self._left_alone_until:
-            raise JiraLimited("Jira limits how much it is asked.", self._left_alone_until)
         answer = self._exchange(verb, path, asked, given, anonymous)
         fault = faults.of_answer(answer, now, self._credentials, anonymous=anonymous)
         if isinstance(fault, JiraLimited):
@@ -224,6 +223,12 @@ class Jira:
         if not isinstance(found, dict):
             raise faults.not_json(answer)
         return found
+
+    def _respect_limits(self) -> None:
+        until, now = self._left_alone_until, self._clock.now()
+        if until is not None and now < until <= now + LONGEST_LIMIT:  # else the clock was put back
+            raise JiraLimited("Jira limits how much it is asked.", until)
+        self._left_alone_until = None
 
     def _exchange(
         self,

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 MASK = "***"
 _LONGEST_SENTENCE = 400
 _UNSAID_LIMIT = timedelta(seconds=60)
-_LONGEST_LIMIT = timedelta(hours=2)  # a moment beyond this is not believed; limits last an hour
+LOGIN = "jira_login"
+LONGEST_LIMIT = timedelta(hours=2)  # a moment beyond this is not believed; limits last an hour
 _DENIED = ("AUTHENTICATED_FAILED", "AUTHENTICATION_DENIED")
 
 
@@ -79,7 +80,7 @@ def of_answer(
     if status < 400:
         return _redirected(headers)
     if status >= 500 or status == 408:
-        wait = named_wait(headers, now, _LONGEST_LIMIT)
+        wait = named_wait(headers, now, LONGEST_LIMIT)
         return JiraLater(
             _ended(f"Jira has trouble: it answers with {status}{said and ': '}{said}"),
             not_before=now + wait if wait else None,
@@ -109,7 +110,7 @@ def _login_refused(answer: Answer, credentials: Credentials) -> JiraRefused | No
             "Jira wants a person to log in once, after too many logins that failed.",
             status=answer.status,
             remedy="Log in to Jira in a browser with the token's account and solve the CAPTCHA.",
-            code="jira_login",
+            code=LOGIN,
         )
     is_anonymous = headers.get("x-ausername") == "anonymous"
     if answer.status != 401 and not is_anonymous and not any(one in reason for one in _DENIED):
@@ -121,7 +122,7 @@ def _login_refused(answer: Answer, credentials: Credentials) -> JiraRefused | No
         remedy=f"Make a new token and set {credentials.token_variable}; on a cloud "
         f"{credentials.email_variable} must be its account, and a token with scopes needs another "
         "url, see docs/watching-jira.md.",
-        code="jira_login",
+        code=LOGIN,
     )
 
 
@@ -135,7 +136,7 @@ def _redirected(headers: Mapping[str, str]) -> JiraRefused:
 
 
 def _end_of_limit(headers: Mapping[str, str], now: datetime) -> datetime:
-    wait = named_wait(headers, now, _LONGEST_LIMIT)
+    wait = named_wait(headers, now, LONGEST_LIMIT)
     if wait is None:
         try:
             reset = datetime.fromisoformat(headers.get("x-ratelimit-reset", ""))
@@ -144,7 +145,7 @@ def _end_of_limit(headers: Mapping[str, str], now: datetime) -> datetime:
             wait = _UNSAID_LIMIT
     if wait <= timedelta(0):
         wait = _UNSAID_LIMIT
-    return now + min(wait, _LONGEST_LIMIT)
+    return now + min(wait, LONGEST_LIMIT)
 
 
 def not_json(answer: Answer) -> JiraLater:

@@ -24,7 +24,7 @@ CRASHED = "watcher_crashed"
 _FIRST_PAUSE, _LONGEST_PAUSE = 10.0, 900.0  # what may pass by itself
 _LONGEST_REFUSAL = 3600.0  # what a person has to see to
 _OFF_LOOK = 300.0
-_ALARMING_AFTER = timedelta(hours=1)
+_ALARMING_AFTER = 3600.0  # of trouble, whatever its code
 
 
 class WatcherOff(NeverWorks):
@@ -77,6 +77,7 @@ class Post:
         self.is_manned = True
         self._due_at = self._clock.monotonic()
         self._failures = 0
+        self._trouble_from = 0.0
         self.standing = Standing(OK, self._clock.now())
 
     def fileno(self) -> int:
@@ -176,7 +177,9 @@ class Post:
         before = self.standing
         code = error.code if error else ""
         since = before.since if (before.state, before.code) == (state, code) else now
-        is_old = state == TROUBLE and now - since >= _ALARMING_AFTER
+        if before.state != TROUBLE:
+            self._trouble_from = self._clock.monotonic()
+        is_old = self._clock.monotonic() - self._trouble_from >= _ALARMING_AFTER
         if (before.state, before.code) != (state, code):
             self._tell(state, error)
         self.standing = replace(

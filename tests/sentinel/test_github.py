@@ -142,6 +142,31 @@ def test_who_mentions_us_counts_too_not_only_whose_pull_request_it_is(
     assert requested["trust"] == "member"
 
 
+@pytest.mark.parametrize(
+    ("reason", "names_subject", "trust"),
+    [
+        ("mention", True, "member"),
+        ("team_mention", True, "member"),
+        ("mention", False, "outside"),
+        ("comment", True, "outside"),
+        ("comment", False, "outside"),
+        ("state_change", True, "outside"),
+        ("author", True, "outside"),
+        ("subscribed", False, "outside"),
+        ("review_requested", False, "member"),
+        ("assign", True, "member"),
+    ],
+)
+def test_where_nobody_knows_who_caused_it_nobody_is_a_member(
+    scene: Scene, hub: Notifying, reason: str, names_subject: bool, trust: str
+) -> None:
+    hub.pull(5)
+    unnamed = {} if names_subject else {"latest_comment_url": None}
+    hub.notify(5, reason=reason, subject=unnamed)
+    scene.look()
+    assert scene.only()["trust"] == trust
+
+
 def test_a_comment_that_is_gone_makes_nobody_a_member(scene: Scene, hub: Notifying) -> None:
     hub.pull(5)
     gone = f"{hub.url}/repos/acme/web/issues/comments/10"
@@ -157,6 +182,21 @@ def test_a_subject_that_was_deleted_is_an_event_all_the_same(scene: Scene, hub: 
     assert event["trust"] == "outside"
     assert event["payload"]["url"] == "https://127.0.0.1/acme/web/pull/6"
     assert "head_sha" not in event["payload"]
+
+
+def test_details_that_are_refused_are_logged_once_for_each_code(
+    scene: Scene, hub: Notifying
+) -> None:
+    for number in range(4):
+        hub.notify(number)
+    os.makedirs(scene.base.path("logs"))
+    hub.faults.append(Fault("GET", path="/pulls/2", status=451, body={"message": "No."}))
+    assert scene.look() == 4
+    lines = Path(scene.base.path("logs", "system.log")).read_text().splitlines()
+    told = [line for line in lines if "github.refused" in line]
+    assert [sum(f"status={one}" in line for line in told) for one in (404, 451)] == [1, 1]
+    assert all("/pulls/" in line for line in told)
+    assert len(told) == 2
 
 
 def test_a_renamed_repository_is_followed(scene: Scene, hub: Notifying) -> None:
@@ -213,12 +253,53 @@ def test_a_listing_without_news_costs_one_request_and_no_quota(
     hub.pull(1)
     hub.notify(1)
     scene.look()
-    scene.look()  # the address is another one now, so only the date can tell
+    scene.look()  # the address is another one now, so nothing can tell
     left, asked = hub.left, len(hub.asked)
     for _ in range(3):
         assert scene.look() == 0
     assert (hub.left, len(hub.asked)) == (left, asked + 3)
     assert all(one["same"] for one in hub.listings[-3:])
+
+
+def test_news_leave_the_address_as_it_is_so_that_the_next_look_is_recognised(
+    scene: Scene, hub: Notifying
+) -> None:
+    scene.look()
+    scene.look()
+    began = len(hub.listings)
+    for number in range(5):
+        hub.notify(number)
+        assert (scene.look(), scene.look()) == (1, 0)
+    later = hub.listings[began:]
+    assert all("if-none-match" in one["headers"] for one in later)
+    assert [one["same"] for one in later] == [False, True] * 5
+
+
+def test_what_comes_in_the_second_of_the_last_news_or_late_is_found_at_the_next_look(
+    scene: Scene, hub: Notifying
+) -> None:
+    hub.notify(1)
+    scene.look()
+    modified = hub.modified
+    for number in range(2, 5):
+        hub.notify(number, same_second=True)
+        assert scene.look() == 1
+    hub.notify(5, same_second=True, updated=modified - timedelta(minutes=8))
+    assert scene.look() == 1
+    assert hub.modified == modified
+
+
+def test_the_address_moves_on_when_the_overlap_has_grown(scene: Scene, hub: Notifying) -> None:
+    hub.date = BEGAN + timedelta(days=1)
+    for minutes in range(0, 300, 10):
+        hub.notify(minutes, updated=BEGAN + timedelta(minutes=minutes))
+        assert scene.look() == 1
+        assert scene.look() == 0
+    addresses = {one["query"]["since"]: one for one in hub.listings if "since" in one["query"]}
+    assert len(addresses) == 5
+    for one in hub.listings:
+        dated = "if-modified-since" in one["headers"]
+        assert not dated or "if-none-match" in one["headers"]
 
 
 def test_also_after_a_restart(scene: Scene, hub: Notifying) -> None:
@@ -270,6 +351,23 @@ def test_with_its_notes_lost_nothing_is_lost(scene: Scene, hub: Notifying) -> No
         scene.reborn()
         assert scene.look() == 1
     assert len(scene.events()) == 5
+
+
+def test_what_is_known_of_one_github_says_nothing_of_another(
+    scene: Scene, hub: Notifying, base: BaseDir, clock: MovableClock
+) -> None:
+    hub.notify(1, updated=BEGAN + timedelta(minutes=90))
+    scene.look()
+    scene.look()
+    scene.close()
+    with Notifying() as other:
+        other.notify(2)
+        elsewhere = Scene(base, other, clock)
+        assert elsewhere.look() == 1
+        assert other.listings[0]["query"]["all"] == "false"
+        assert not any(name.startswith("if-") for name in other.listings[0]["headers"])
+        assert elsewhere.state["api_url"] == other.url
+        elsewhere.close()
 
 
 def test_with_its_notes_lost_and_its_event_gone_the_mark_tells(

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from kingdom.errors import TryLater
 from kingdom.sentinel.watchers.inbox import Inbox
 from kingdom.store.paths import BaseDir
 from tests.support.calls import CHANGE_NOTHING, Killer, in_child, observed
@@ -157,6 +160,104 @@ def test_killed_anywhere_each_is_one_event(base: BaseDir) -> None:
         lived = in_child(lambda at=point: killed(at)) == 0  # type: ignore[misc]
         assert in_child(life) == 0
         assert len(events(base)) == point
+        assert left(base) == []
         if lived:
             return
     raise AssertionError("it never came to its end")
+
+
+class Meanwhile:
+    """Somebody puts another file under the same name before the n-th call; some calls later the
+    process is killed, or never."""
+
+    def __init__(self, base: BaseDir, point: int, killed_after: int | None, dropped: Path) -> None:
+        self.base, self.left, self.dropped = base, point, dropped
+        self.killer = Killer(killed_after, after=True) if killed_after else None
+
+    def __call__(self, name: str, arguments: tuple[Any, ...], call: Callable[[], Any]) -> Any:
+        if name in CHANGE_NOTHING:
+            return call()
+        self.left -= 1
+        if self.left == 0:
+            drop(self.base, NIGHTLY | {"id": "evt-second"})
+            self.dropped.touch()
+        return self.killer(name, arguments, call) if self.killer and self.left <= 0 else call()
+
+
+@pytest.mark.parametrize("killed_after", [None, 1, 2])
+def test_one_that_takes_the_name_of_another_meanwhile_is_not_lost(
+    base: BaseDir, lookout: Lookout, killed_after: int | None, tmp_path: Path
+) -> None:
+    dropped = tmp_path / "dropped"
+    now = MovableClock(datetime.now(UTC))
+
+    def life(point: int) -> None:
+        lookout = Lookout(base, now, Inbox)
+        with observed(Meanwhile(base, point, killed_after, dropped)):
+            lookout.look()
+
+    for point in range(1, 100):
+        drop(base, NIGHTLY | {"id": f"evt-first-{point}"})
+        in_child(lambda at=point: life(at))  # type: ignore[misc]
+        lookout.setting.bus.recover()
+        lookout.look()
+        assert left(base) == []
+        if not dropped.exists():
+            assert point > 5
+            return
+        dropped.unlink()
+        assert "evt-second" in events(base)
+        work_off(lookout.setting)
+        forget(base)
+        Path(base.path("state", "sentinel", "seen", "evt-second")).unlink()
+    raise AssertionError("it never came to its end")
+
+
+def test_a_time_that_no_calendar_has(base: BaseDir, lookout: Lookout, clock: MovableClock) -> None:
+    os.utime(drop(base, NIGHTLY, "good.json"), (1e12, 1e12))
+    os.utime(drop(base, "no JSON", "odd.json"), (1e12, 1e12))
+    assert lookout.look() == 1
+    assert left(base) == ["odd.json"]
+    clock.advance(LATER)
+    lookout.look()
+    assert left(base) == []
+
+
+def test_one_that_changes_in_the_future_is_still_being_written(
+    base: BaseDir, lookout: Lookout, clock: MovableClock
+) -> None:
+    later = clock.now().timestamp() + 3600
+    for size in range(3):
+        path = drop(base, "{" * size)
+        os.utime(path, (later, later + size))
+        lookout.look()
+        clock.advance(LATER)
+        assert left(base) == ["one.json"]
+
+
+def test_one_that_cannot_be_moved_keeps_no_other(
+    base: BaseDir, lookout: Lookout, clock: MovableClock
+) -> None:
+    def refuse(name: str, arguments: tuple[Any, ...], call: Callable[[], Any]) -> Any:
+        about = [os.fsdecode(one) for one in arguments if isinstance(one, str | bytes)]
+        if name in ("renameat2", "unlink") and any("stuck.json" in one for one in about):
+            raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+        return call()
+
+    drop(base, NIGHTLY, "good.json")
+    drop(base, NIGHTLY, "stuck.json")
+    drop(base, NIGHTLY, "well.json")
+    with observed(refuse), pytest.raises(TryLater, match="cannot be moved"):
+        lookout.look()
+    assert left(base) == ["stuck.json"]
+    assert len(events(base)) == 3
+    assert lookout.look() == 0
+    assert left(base) == []
+
+
+def test_a_name_as_long_as_names_can_be(base: BaseDir, lookout: Lookout) -> None:
+    name = "x" * 250 + ".json"
+    ready = drop(base, NIGHTLY, "short.json")
+    ready.rename(ready.with_name(name))
+    assert lookout.look() == 1
+    assert left(base) == []

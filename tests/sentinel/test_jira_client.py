@@ -76,6 +76,15 @@ def test_a_limit_is_waited_for_and_nothing_is_asked_before(
     assert client.search(JQL, []).issues == []
 
 
+def test_a_clock_that_is_put_back_meanwhile_does_not_prolong_a_limit(
+    client: Jira, jira: FakeJira, clock: MovableClock
+) -> None:
+    answers(jira, 429, {}, **{"Retry-After": "77"})
+    assert isinstance(fault_of(client), JiraLimited)
+    clock.set_wall(START - timedelta(hours=5))
+    assert client.search(JQL, []).issues == []
+
+
 @pytest.mark.parametrize("status", [500, 502, 503, 504, 408])
 def test_an_outage_may_pass_and_is_asked_about_once(
     client: Jira, jira: FakeJira, status: int

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from kingdom.clients.jira_faults import JiraRefused
 from kingdom.errors import TryLater
 from kingdom.sentinel.post import WatcherOff
+from kingdom.sentinel.watchers import jira as jira_watcher
 from kingdom.store.paths import BaseDir
 from tests.support.github_server import Fault
 from tests.support.jira_server import GATEWAY, FakeJira
@@ -181,11 +183,41 @@ def test_a_ticket_whose_comments_do_not_come_waits_and_then_comes_without(
     assert lookout.events()[0]["trust"] == "outside"
 
 
-def test_comments_that_are_not_for_us_are_done_without(lookout: JiraLookout) -> None:
-    lookout.jira.create("SHOP-1", START - MINUTE)
-    lookout.jira.faults = [Fault("GET", "/comment", status=403, body="{}")]
+@pytest.mark.parametrize("status", [400, 403, 404, 410, 422])
+def test_comments_that_are_refused_are_done_without(lookout: JiraLookout, status: int) -> None:
+    lookout.jira.create("SHOP-1", START - 2 * MINUTE)
+    lookout.jira.create("SHOP-2", START - MINUTE)
+    lookout.jira.faults = [Fault("GET", "/issue/10000/comment", status=status, body="{}")]
     lookout.look()
-    assert lookout.told() == ["SHOP-1 assigned"]
+    assert lookout.told() == ["SHOP-1 assigned", "SHOP-2 assigned"]
+    assert lookout.events()[0]["trust"] == "outside"
+
+
+def test_an_account_that_is_refused_while_comments_are_asked_for_is_told(
+    lookout: JiraLookout,
+) -> None:
+    lookout.jira.create("SHOP-1", START - MINUTE)
+    wants = {"X-Authentication-Denied-Reason": "CAPTCHA_CHALLENGE; login-url=/login"}
+    lookout.jira.faults = [Fault("GET", "/comment", status=403, headers=wants, body="{}")]
+    with pytest.raises(JiraRefused, match="a person to log in"):
+        lookout.look()
+    assert lookout.look().emitted == 1
+
+
+@pytest.mark.parametrize("tokens", [["same"], [str(number) for number in range(100)]])
+def test_a_listing_that_does_not_come_to_an_end(
+    wide: JiraLookout, tokens: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jira_watcher, "_MOST_PAGES", 10)
+    issue = wide.jira.create("SHOP-1", START - timedelta(days=1))
+    pages = [{"issues": [wide.jira.shown(issue)], "nextPageToken": token} for token in tokens * 100]
+    wide.jira.faults = [Fault("POST", "search", status=200, body=page) for page in pages]
+    with pytest.raises(TryLater, match="does not come to an end"):
+        wide.look()
+    assert wide.told() == ["SHOP-1 assigned"]
+    wide.jira.faults = []
+    wide.jira.create("SHOP-2", START - MINUTE)
+    assert wide.look().emitted == 1
 
 
 # Who asks

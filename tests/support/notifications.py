@@ -52,11 +52,12 @@ class Notifying(FakeGitHub):
         kind: str = "PullRequest",
         thread: str = "",
         updated: datetime | None = None,
+        same_second: bool = False,
         **more: Any,
     ) -> str:
-        """A thread is there, or has news; answers its id."""
+        """A thread is there, or has news, maybe in the second of the last ones; answers its id."""
         with self.lock:
-            self._moments += timedelta(seconds=1)
+            self._moments += timedelta(seconds=0 if same_second else 1)
             updated = updated or self._moments
             thread = thread or str(1000 + number)
             place = {"PullRequest": "pulls", "Issue": "issues"}.get(kind, "")

@@ -3,7 +3,7 @@
 The first round takes what is unread. Later ones ask for everything since the newest update that was
 dealt with, read or not, less an overlap: a person may have read it in the browser before us. The
 listing is asked for with what GitHub gave to recognise it by, so that one without news costs
-neither time nor quota.
+neither time nor quota. That is of one address, so from when it is asked for moves on rarely.
 
 `state/sentinel/github-state.json` has that, and which update of each thread was the first: it alone
 has the thread's plain id. It is written before an event is published, and moves on after all were.
@@ -39,6 +39,7 @@ SOURCE = "github"
 PER_PAGE = 50  # the most that GitHub gives of notifications
 MOST_PAGES = 1000
 OVERLAP = timedelta(minutes=10)
+STRIDE = timedelta(hours=1)  # what the overlap grows by before the listing's address changes
 _PACE = (0.05, 1.0)
 _RESERVE = 0.1  # of the hourly quota, which is not spent on details
 
@@ -52,6 +53,7 @@ _REASONS = {
 }
 _KINDS = {"PullRequest": ("pr", "pull"), "Issue": ("issue", "issues")}
 _BY_AUTHOR = ("review_requested", "assign")  # where the subject says who wants it, and no comment
+_AT_OPENING = ("mention", "team_mention")  # where the subject itself may be what was said
 _NUMBER = re.compile(r"/(?:pulls|issues)/(\d+)$")
 
 
@@ -83,9 +85,10 @@ class GitHubWatcher:
         self._hub = hub
         self._path = setting.base.path("state", "sentinel", "github-state.json")
         self._seen = Seen(setting.base, setting.bus, setting.clock)
-        self._known = Known.read(self._path)
+        self._known = Known.read(self._path, settings.api_url.rstrip("/"))
         self._listing = _Listing({})
         self._is_short = False  # of quota
+        self._refusals: set[int] = set()  # codes that were told of
 
     # The listing
 
@@ -110,18 +113,21 @@ class GitHubWatcher:
         if self._known.cursor is None:
             return {"all": "false"}
         since = self._known.cursor - OVERLAP
+        used = self._known.since
+        if used is not None and used <= since <= used + STRIDE:
+            since = used
         return {"all": "true", "since": f"{since.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"}
 
     def conditions(self, asked: dict[str, str]) -> dict[str, str]:
-        """An ETag is that of one address; what was modified when is the same for all."""
-        known, conditions = self._known, {}
+        """An ETag is that of one address. A date alone would not do: it hides what comes in the
+        second of the last news, or late."""
+        known = self._known
         if known.scope != self._settings.scope.model_dump():
             return {}  # what was left alone may be wanted now
-        if known.etag and known.asked == asked:
-            conditions["If-None-Match"] = known.etag
-        if known.last_modified:
-            conditions["If-Modified-Since"] = known.last_modified
-        return conditions
+        if not known.etag or known.asked != asked:
+            return {}
+        dated = {"If-Modified-Since": known.last_modified} if known.last_modified else {}
+        return {"If-None-Match": known.etag} | dated
 
     def _note_quota(self, headers: Mapping[str, str]) -> None:
         left, limit = (headers.get(f"x-ratelimit-{name}", "") for name in ("remaining", "limit"))
@@ -199,20 +205,22 @@ class GitHubWatcher:
         if event.payload["subject_type"] == "PullRequest":
             trusts.append(of_pull(subject))
             details |= _head_and_base(subject)
-        comment_url = raw["subject"].get("latest_comment_url")
-        if event.payload["reason"] not in _BY_AUTHOR and comment_url not in (
-            None,
-            event.payload["api_url"],
-        ):
-            comment = self._ask(str(comment_url))
-            trusts.append(of_author(comment) if comment is not None else "outside")
-            details |= {"comment_url": (comment or {}).get("html_url"), "by": _login(comment or {})}
+        if event.payload["reason"] not in _BY_AUTHOR:
+            trust, comment = self._cause(event, raw["subject"].get("latest_comment_url"))
+            trusts += [trust] if trust else []
+            details |= {"comment_url": comment.get("html_url"), "by": _login(comment)}
         if isinstance(subject.get("html_url"), str):
             details["url"] = subject["html_url"]
         known = {name: value for name, value in details.items() if value is not None}
-        trust: Trust = lowest(trusts)
-        completed = event.model_copy(update={"payload": event.payload | known, "trust": trust})
-        return replace(sighting, event=completed)
+        changes = {"payload": event.payload | known, "trust": lowest(trusts)}
+        return replace(sighting, event=event.model_copy(update=changes))
+
+    def _cause(self, event: Event, comment_url: str | None) -> tuple[Trust | None, dict[str, Any]]:
+        """How far whoever caused it is trusted, None if that is the author; and what they wrote."""
+        if comment_url == event.payload["api_url"]:
+            return (None if event.payload["reason"] in _AT_OPENING else "outside"), {}
+        comment = self._ask(comment_url) if comment_url else None
+        return (of_author(comment) if comment is not None else "outside"), comment or {}
 
     def _ask(self, address: str) -> dict[str, Any] | None:
         """None for what is gone, or is not for us."""
@@ -221,9 +229,17 @@ class GitHubWatcher:
         except GitHubRefused as error:
             if error.status == 401:
                 raise
+            self._note_refusal(address, error)
             return None
         self._note_quota(reply.headers)
         return reply.data if isinstance(reply.data, dict) else None
+
+    def _note_refusal(self, address: str, error: GitHubRefused) -> None:
+        """Once for each code: many that are gone are no news."""
+        if error.status not in self._refusals:
+            self._refusals.add(error.status)
+            told = {"address": address, "status": error.status, "error": str(error)}
+            self._setting.log.info("github.refused", **told)
 
     # What is known
 

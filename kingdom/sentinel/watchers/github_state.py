@@ -16,6 +16,7 @@ _FORGET_AFTER = timedelta(days=1)  # longer than any overlap
 
 @dataclass
 class Known:
+    api_url: str = ""  # of the GitHub that all this is of
     asked: dict[str, str] = field(default_factory=dict)  # the listing that the etag is of
     scope: dict[str, Any] = field(default_factory=dict)  # that was in force then
     etag: str = ""
@@ -23,11 +24,22 @@ class Known:
     cursor: datetime | None = None
     first: dict[str, str] = field(default_factory=dict)  # by thread
 
+    @property
+    def since(self) -> datetime | None:
+        """From when on the listing was asked for."""
+        try:
+            return read_timestamp(self.asked["since"])
+        except (LookupError, ValueError):
+            return None
+
     @classmethod
-    def read(cls, path: str) -> Self:
+    def read(cls, path: str, api_url: str) -> Self:
         kept = read_json(path, {})
         try:
+            if kept["api_url"] != api_url:
+                return cls(api_url)
             return cls(
+                api_url,
                 asked=dict(kept["asked"]),
                 scope=dict(kept["scope"]),
                 etag=str(kept["etag"]),
@@ -36,7 +48,7 @@ class Known:
                 first={str(thread): str(moment) for thread, moment in kept["first"].items()},
             )
         except (LookupError, TypeError, ValueError, AttributeError):
-            return cls()  # none, or one that is damaged: what is unread is looked at again
+            return cls(api_url)  # none, or one that is damaged: what is unread is looked at again
 
     def write(self, path: str) -> None:
         write_json(path, asdict(self) | {"cursor": self.cursor and isoformat(self.cursor)})

@@ -21,7 +21,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from kingdom.clients.jira import Account, Jira, account_id, find_credentials
-from kingdom.clients.jira_faults import JiraLater, JiraRefused
+from kingdom.clients.jira_faults import LOGIN, JiraLater, JiraRefused
 from kingdom.models.event import Event
 from kingdom.models.fields import Trust
 from kingdom.models.priority import priority_of
@@ -47,6 +47,7 @@ IDENTIFY_EVERY = 3600.0
 OWN_COMMENT = "The comment is the account's own."
 _MOST_SKEW = timedelta(minutes=1)
 _MOST_READINGS = 5
+_MOST_PAGES = 1000  # of one minute
 
 
 def make(settings: JiraWatcher, setting: Setting) -> TicketWatcher:
@@ -128,6 +129,7 @@ class TicketWatcher:
         for _ in range(_MOST_READINGS):
             known, pages = len(met), 0
             beyond, after = None, None
+            tokens: set[str | int] = set()
             while beyond is None:
                 page = self._jira.search(jql, reading.FIELDS, after)
                 newest, after = reading.newest_of(page.issues), page.after
@@ -143,6 +145,9 @@ class TicketWatcher:
                     break
                 if newest is not None and _minute(newest) > since:
                     beyond = _minute(newest)
+                elif after in tokens or pages == _MOST_PAGES:
+                    raise JiraLater("Jira's listing of tickets does not come to an end.")
+                tokens.add(after)
             if pages == 1 or len(met) == known:
                 return beyond
         raise JiraLater("Jira's tickets change faster than they can be listed.")
@@ -197,7 +202,10 @@ class TicketWatcher:
         ticket, reporter = sighting.raw
         type_ = ASSIGNED if self._came_back(ticket) else event.type
         recent = self._new_comments(ticket)
-        trusts = [self._trust(reporter)]
+        trusts: list[Trust] = [self._trust(reporter)]
+        if recent is None:
+            trusts.append("outside")  # who has commented is not told
+            recent = []
         theirs = [one for one in recent if account_id(one.get("author")) != self._me.id]
         payload = event.payload
         if theirs:
@@ -220,21 +228,23 @@ class TicketWatcher:
         if known is None or not (known.is_with(self._me.id) and ticket.is_with(self._me.id)):
             return False
         history = self._asked(lambda: self._jira.history(ticket.id))
-        return reading.was_given(history, self._me.id, known.updated)
+        return reading.was_given(history or [], self._me.id, known.updated)
 
-    def _new_comments(self, ticket: Ticket) -> list[dict[str, Any]]:
+    def _new_comments(self, ticket: Ticket) -> list[dict[str, Any]] | None:
         known = self._known.issues.get(ticket.id)
         comments = self._asked(lambda: self._jira.comments(ticket.id))
+        if comments is None:
+            return None
         return reading.between(comments, ticket, known.updated if known is not None else None)
 
-    def _asked(self, ask: Callable[[], list[dict[str, Any]]]) -> list[dict[str, Any]]:
-        """Nothing, where it is gone or not for us."""
+    def _asked(self, ask: Callable[[], list[dict[str, Any]]]) -> list[dict[str, Any]] | None:
+        """None where this is refused, and not the account: the other tickets do not wait for it."""
         try:
             return ask()
         except JiraRefused as error:
-            if error.status not in (403, 404):
+            if error.code == LOGIN or not 400 <= error.status < 500:
                 raise
-            return []
+            return None
 
     # What is known
 

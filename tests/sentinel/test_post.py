@@ -1,0 +1,101 @@
+"""A watcher's trouble: when a person should know."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from kingdom.errors import KingdomError, TryLater
+from kingdom.sentinel.post import OK, TROUBLE, Post, Standing
+from kingdom.sentinel.watcher import Finish, Sighting
+from kingdom.store.paths import BaseDir
+from tests.support.kingdom import MovableClock
+from tests.support.lookout import setting
+from tests.support.waiting import eventually
+
+INTERVAL = 60.0
+
+
+class Troubled:
+    """It meets what it is told to, and finds nothing."""
+
+    name = "troubled"
+
+    def __init__(self) -> None:
+        self.trouble: KingdomError | None = None
+
+    def fetch(self, *, afresh: bool = False) -> Iterator[Sequence[Any]]:
+        if self.trouble is not None:
+            raise self.trouble
+        yield []
+
+    def parse(self, raw: Any) -> Sighting:
+        return Sighting("nothing")
+
+    def complete(self, sighting: Sighting) -> Sighting:
+        return sighting
+
+    def remember(self, fresh: Sequence[Sighting]) -> None: ...
+
+    def acknowledge(self, done: Sequence[Sighting]) -> None: ...
+
+    def finish(self, *, emitted: int) -> Finish:
+        return Finish()
+
+    def close(self) -> None: ...
+
+
+class Guard:
+    def __init__(self, base: BaseDir) -> None:
+        self.clock = MovableClock()
+        self.setting = setting(base, self.clock)
+        self.watcher = Troubled()
+        self.post = Post("troubled", INTERVAL, lambda: self.watcher, self.setting)
+
+    def after(self, minutes: float, code: str = "") -> Standing:
+        """How it stands when it has looked once more, and met this."""
+        self.clock.advance(minutes * 60)
+        self.watcher.trouble = TryLater("It is not there.", code=code) if code else None
+        self.post.hurry()
+        self.post.step()
+        looked = self.clock.now()
+        eventually(lambda: self.post.step() or self.post.standing.last_look == looked)
+        return self.post.standing
+
+
+@contextmanager
+def guard_in(base: BaseDir) -> Iterator[Guard]:
+    made = Guard(base)
+    try:
+        yield made
+    finally:
+        made.post.close()
+        made.setting.bus.close()
+
+
+def test_trouble_that_changes_its_code_is_alarming_after_an_hour_all_the_same(
+    base: BaseDir,
+) -> None:
+    with guard_in(base) as guard:
+        assert guard.after(0).state == OK
+        for minutes in range(0, 60, 10):
+            standing = guard.after(10, f"code_{minutes}")
+            assert (standing.state, standing.is_alarming) == (TROUBLE, False)
+        assert guard.after(10, "another").is_alarming
+        assert not guard.after(10).is_alarming
+
+
+def test_trouble_that_passes_in_between_is_not(base: BaseDir) -> None:
+    with guard_in(base) as guard:
+        for _ in range(4):
+            assert not guard.after(1, "gone").is_alarming
+            assert not guard.after(50, "gone").is_alarming
+            assert guard.after(1).state == OK
+
+
+def test_a_clock_that_is_put_forward_alarms_nobody(base: BaseDir) -> None:
+    with guard_in(base) as guard:
+        guard.after(1, "gone")
+        guard.clock.set_wall(guard.clock.now().replace(year=2031))
+        assert not guard.after(1, "gone").is_alarming
