@@ -22,7 +22,7 @@ from kingdom.clock import Clock, SystemClock
 from kingdom.errors import EXIT_DONE, EXIT_FAILED, KingdomError, TryLater
 from kingdom.runtime.internal_log import InternalLog
 from kingdom.runtime.logging import configure, get_logger
-from kingdom.runtime.processes import EndAsked, Seat
+from kingdom.runtime.processes import EndAsked, Seat, keep_memory_private
 from kingdom.store.locks import Lock
 from kingdom.store.paths import BaseDir
 from kingdom.topology import role_of
@@ -95,6 +95,7 @@ def run(
     while someone is in the middle of editing a file.
     """
     clock = clock or SystemClock()
+    keep_memory_private()
     configure(name, base, environment=environment)
     seat, asked = Seat(base, name), EndAsked()
     patience = _Patience(asked)

@@ -30,6 +30,7 @@ from kingdom.runtime.processes import (
     WARDEN,
     EndAsked,
     Seat,
+    keep_memory_private,
     roles_file,
     send_signal,
     until,
@@ -88,6 +89,7 @@ class Warden:
 
     def run(self) -> int:
         """This process is the warden until a signal asks it to end."""
+        keep_memory_private()
         self._asked = EndAsked(signal.SIGCHLD, START_NOW)
         try:
             return self._run(Seat(self._base, WARDEN))
