@@ -95,7 +95,6 @@ def run(
     while someone is in the middle of editing a file.
     """
     clock = clock or SystemClock()
-    keep_memory_private()
     configure(name, base, environment=environment)
     seat, asked = Seat(base, name), EndAsked()
     patience = _Patience(asked)
@@ -103,6 +102,7 @@ def run(
         lock = patience.obtain(seat.take)
         if lock is None:
             return EXIT_DONE
+        keep_memory_private()
         patience.beat = lambda: _beat(seat, lock)
         return _sit(
             seat, lock, patience, make, lambda: _setting(base, name, environment, config, clock)

@@ -89,7 +89,6 @@ class Warden:
 
     def run(self) -> int:
         """This process is the warden until a signal asks it to end."""
-        keep_memory_private()
         self._asked = EndAsked(signal.SIGCHLD, START_NOW)
         try:
             return self._run(Seat(self._base, WARDEN))
@@ -98,6 +97,7 @@ class Warden:
 
     def _run(self, seat: Seat) -> int:
         self._lock = seat.take()
+        keep_memory_private()
         configure(WARDEN, self._base, environment=self._environment, clock=self._clock)
         self._log = get_logger()
         try:
