@@ -1,8 +1,10 @@
-"""What a general waits for after a soldier, such as a GitHub that is down: without keeping busy."""
+"""What a general waits for around a soldier, such as a GitHub that is down, without keeping busy."""
 
 from __future__ import annotations
 
+import os
 import select
+import shutil
 import threading
 from pathlib import Path
 
@@ -37,3 +39,30 @@ def test_a_general_that_waits_to_post_rests_meanwhile(barracks: Barracks, tmp_pa
             let_go.set()
             assert life.result_of(id_)["status"] == "success"
     assert hub.counts()["comments"] == 1
+
+
+def test_a_general_that_waits_for_a_repository_rests_meanwhile(
+    barracks: Barracks, tmp_path: Path
+) -> None:
+    BareRemote(tmp_path / "acme" / "web.git", {"a.txt": "one"})
+    asked, gate = tmp_path / "asked", tmp_path / "gate"
+    slow = tmp_path / "bin" / "git"
+    slow.parent.mkdir()
+    slow.write_text(
+        f"#!/bin/sh\ntouch {asked}\nwhile [ ! -e {gate} ]; do sleep 0.05; done\n"
+        f'exec {shutil.which("git")} "$@"\n',
+        "utf-8",
+    )
+    slow.chmod(0o755)
+    barracks.package()
+    barracks.command(
+        report({"status": "success", "summary": "done"}),
+        git={"url": f"{tmp_path}/{{repo}}.git", "use_gh": False},
+    )
+    (id_,) = barracks.publish(repo="acme/web", trust="member")
+    path = f"{slow.parent}:{os.environ['PATH']}"
+    with barracks.general(env=environment(PATH=path)) as life:
+        life.until(asked.exists, "git is asked")
+        assert life.role.step() > 1
+        gate.touch()
+        assert life.result_of(id_)["status"] == "success"
