@@ -12,29 +12,19 @@ import re
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from urllib.parse import SplitResult, urljoin, urlsplit
+from urllib.parse import urljoin, urlsplit
 
 from kingdom.clients import gh
 from kingdom.clients.git import Access
 from kingdom.clock import SystemClock
-from kingdom.errors import ConfigurationError, NeverWorks
+from kingdom.errors import ConfigurationError
+from kingdom.settings.addresses import LONGEST, Remote, RepositoryRefused, long_form, read_url
 
 _CLOCK = SystemClock()
 GITHUB = "github.com"
 _PART = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_.-]*")
-_SCP = re.compile(
-    r"(?P<user>[A-Za-z0-9_.-]+@)?(?P<host>[A-Za-z0-9][A-Za-z0-9.-]*):(?P<path>[^/:-].*)"
-)
-_HOST = re.compile(r"(?:[A-Za-z0-9][A-Za-z0-9.-]*|\[[0-9a-fA-F:.]+\])(?::[0-9]{1,5})?")
-_LONGEST = 500
 _OWN_MACHINE = ("localhost", "127.0.0.1", "[::1]")
 _GH_REMEMBERED = 300.0  # seconds
-
-
-class RepositoryRefused(NeverWorks):
-    """What a task names as its repository is not one that may be fetched."""
-
-    code = "repository_refused"
 
 
 @dataclass(frozen=True)
@@ -55,20 +45,6 @@ class GitSettings:
     lfs: bool = True
     name: str = "kingdom"
     email: str = "kingdom@localhost"
-
-
-@dataclass(frozen=True)
-class Remote:
-    """A repository somewhere else."""
-
-    url: str
-    protocol: str  # https, http, ssh or file
-    host: str = ""  # with its port; none for file
-    may_use_token: bool = True
-
-    @property
-    def scope(self) -> str:
-        return f"{self.protocol}://{self.host}"
 
 
 class Hosts:
@@ -107,7 +83,7 @@ class Hosts:
         only beside the repository itself."""
         found = read_url(_relative_to(of.url, url) if url.startswith(("./", "../")) else url)
         if found.protocol == "ssh" and of.protocol != "ssh" and _is_like(found, self._home):
-            repo = urlsplit(_as_url(found.url)).path.strip("/").removesuffix(".git")
+            repo = urlsplit(long_form(found.url)).path.strip("/").removesuffix(".git")
             found = self._named(repo) if is_name(repo) else found
         if found.protocol not in {"https", of.protocol}:
             raise RepositoryRefused(
@@ -166,56 +142,14 @@ def is_name(repo: str) -> bool:
     parts = repo.split("/")
     return (
         len(parts) >= 2
-        and len(repo) <= _LONGEST
+        and len(repo) <= LONGEST
         and all(_PART.fullmatch(part) and part.strip(".") for part in parts)
     )
 
 
-def read_url(url: str) -> Remote:
-    """Raises `RepositoryRefused` for what git could take for something else than an address."""
-    if len(url) > _LONGEST or not url.isprintable() or url.startswith("-"):
-        raise _refused(url, "it is no address")
-    if url.startswith("/"):
-        return Remote(url, "file")
-    if " " in url:
-        raise _refused(url, "there is a space in it")
-    parts = _split(_as_url(url))
-    if parts.scheme == "file" and not parts.netloc and parts.path.startswith("/"):
-        return Remote(parts.path, "file")
-    if parts.scheme not in ("https", "http", "ssh"):
-        raise _refused(url, "only https, http, ssh and files are known")
-    user, _, host = parts.netloc.rpartition("@")
-    if not _HOST.fullmatch(host) or not parts.path.strip("/") or "/-" in parts.path:
-        raise _refused(url, "it names no host, or no repository")
-    if ":" in user or (user and parts.scheme != "ssh") or user.startswith("-"):
-        raise RepositoryRefused(
-            f"The address of a repository on {host} has a user or password in it.",
-            remedy="Take it out; the token belongs into the environment, see git.token_env.",
-        )
-    return Remote(url, parts.scheme, host.lower())
-
-
-def _split(url: str) -> SplitResult:
-    try:
-        return urlsplit(url)
-    except ValueError:
-        raise _refused(url, "it is no address") from None
-
-
-def _refused(url: str, reason: str) -> RepositoryRefused:
-    shown = re.sub(r"//[^/@]*@", "//", url)[:100]
-    return RepositoryRefused(f"{shown!r} is not fetched: {reason}.")
-
-
-def _as_url(url: str) -> str:
-    """git@host:path in the long form."""
-    found = None if "://" in url else _SCP.fullmatch(url)
-    return url if found is None else f"ssh://{found['user'] or ''}{found['host']}/{found['path']}"
-
-
 def _relative_to(base: str, url: str) -> str:
     """As git reads it: beside the repository, not inside it."""
-    long = _as_url(base).rstrip("/") + "/"
+    long = long_form(base).rstrip("/") + "/"
     joined = urljoin(long, url) if "://" in long else ""
     if long.startswith("ssh://"):  # which urljoin does not know
         joined = "ssh" + urljoin("https" + long.removeprefix("ssh"), url).removeprefix("https")
@@ -223,7 +157,7 @@ def _relative_to(base: str, url: str) -> str:
 
 
 def _owner(remote: Remote) -> tuple[str, str]:
-    path = urlsplit(_as_url(remote.url)).path
+    path = urlsplit(long_form(remote.url)).path
     return _without_port(remote.host), path.strip("/").partition("/")[0].lower()
 
 

@@ -31,6 +31,7 @@ _ASKS = {
     STOP: "stopped",
 }
 FLOODED = "flooded"
+ANNOUNCED = "verify: "  # before each check, in what the soldier said
 _SIGNALS = {signal.SIGCHLD, *_ASKS}
 _LARGEST_SPEC = 16 * 1024 * 1024
 _LARGEST_RESULT = 1024 * 1024
@@ -246,7 +247,7 @@ class Wrapper:
         done: list[dict[str, object]] = []
         self._output = self._errors
         for command in _words(self._spec["verify"]):
-            os.write(self._errors, f"verify: {command}\n".encode())
+            os.write(self._errors, f"{ANNOUNCED}{command}\n".encode())
             status = self._await(self._start(["/bin/sh", "-c", command]), lingers=False)
             self._end_tree()
             code = os.waitstatus_to_exitcode(status)

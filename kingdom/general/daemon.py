@@ -434,8 +434,8 @@ class General:
 
     def _waits_for_predecessor(self, attempt: Attempt) -> bool:
         """Nobody tells when that one has ended."""
-        if attempt.spec is not None:
-            return False
+        if attempt.spec is not None or self._grounds.is_busy(attempt.task.id):
+            return False  # it is under way, and grounds tell when they are done
         can_begin = self._room > 0 and not self._control.is_frozen(attempt.task.id)
         return can_begin or bool(attempt.condemned)
 

@@ -42,6 +42,7 @@ class Gate:
         return package is not None and disk.exists(package.directory)
 
     def _find_reason(self) -> str:
+        self._engine_until = None  # nobody waits for it while something else is in the way
         if not self.is_installed():
             return "Its package was removed; it only sees to the soldiers it has."
         if self._control.all_frozen:

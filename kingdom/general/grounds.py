@@ -80,7 +80,6 @@ class Grounds:
         return None if engine == _REHEARSAL else task.repo or general.manifest.default_repo
 
     def prepare(self, task: Task, place: str, repo: str, config: Config) -> None:
-        repositories = self.repositories(config)
         payload = task.payload
         wish: dict[str, Any] = {"head_sha": _text(payload.get("head_sha"))}
         if task.type.startswith("github.pr."):
@@ -88,7 +87,7 @@ class Grounds:
         if task.trust != "member":
             wish["submodules"] = False  # a fork may name another repository of the same owner
         ground = os.path.basename(place)
-        self._ask(BEFORE, task.id, lambda: repositories.prepare(repo, ground, **wish))
+        self._ask(BEFORE, task.id, lambda: self.repositories(config).prepare(repo, ground, **wish))
 
     def repositories(self, config: Config) -> Repositories:
         settings, environment = config.settings.system.git, self._setting.environment
@@ -125,8 +124,22 @@ class Grounds:
             commit=checkout.head if checkout else None,
             branch=checkout.branch if checkout else None,
         )
-        repositories = self.repositories(config)
-        means = Means(
+        wanted = said.actions if said is not None and said.status == "success" else None
+
+        def act() -> Aftermath:
+            repositories = self.repositories(config)
+            outcome = perform(job, wanted, self._means(repositories, checkout, config))
+            if outcome.later is not None:
+                return Aftermath((), tuple(_notes(outcome)), outcome.later.not_before)
+            kept, notes = self._keep(repositories, checkout)
+            return Aftermath(tuple(kept), (*_notes(outcome), *notes))
+
+        self._ask(AFTER, task.id, act)
+
+    def _means(
+        self, repositories: Repositories, checkout: Checkout | None, config: Config
+    ) -> Means:
+        return Means(
             self._setting.base,
             self._setting.clock,
             connect=lambda: self._connected(config),
@@ -134,17 +147,19 @@ class Grounds:
             mask=self._masker.text,
             sync=config.settings.system.durability == "full",
         )
-        wanted = said.actions if said is not None and said.status == "success" else None
 
-        def act() -> Aftermath:
-            outcome = perform(job, wanted, means)
-            kept: list[str] = []
-            if checkout is not None and outcome.later is None:
-                kept = repositories.keep(os.path.basename(os.path.dirname(checkout.path)))
-            later = outcome.later.not_before if outcome.later else None
-            return Aftermath(tuple(kept), tuple(_notes(outcome)), later)
-
-        self._ask(AFTER, task.id, act)
+    def _keep(
+        self, repositories: Repositories, checkout: Checkout | None
+    ) -> tuple[list[str], list[str]]:
+        """Refs, and sentences. Where it fails, what lies in the worktree is all there is."""
+        if checkout is None:
+            return [], []
+        try:
+            return repositories.keep(os.path.basename(os.path.dirname(checkout.path))), []
+        except Exception as error:  # noqa: BLE001 - what was done outside is told all the same
+            self._setting.log.error("task.not_kept", path=checkout.path, error=str(error))
+            why = self._masker.text(code_of(error)[1])
+            return [checkout.path], [f"what it left in {checkout.path} could not be kept: {why}"]
 
     def _connected(self, config: Config) -> GitHub:
         """One for all, so that its pauses hold for all."""

@@ -17,6 +17,7 @@ from kingdom.engines.choice import Engines
 from kingdom.engines.port import Evidence, Verdict
 from kingdom.engines.said import write_said
 from kingdom.engines.standing import LIMIT, LOGIN, OUTAGE, Standings
+from kingdom.engines.wrapper import ANNOUNCED
 from kingdom.errors import ConfigurationError, KingdomError, TryLater
 from kingdom.failures import FAILURES
 from kingdom.general import verdicts
@@ -35,6 +36,7 @@ from kingdom.store import disk
 WAIT_SECONDS = 30.0
 _LAST_WORDS = 200
 _OUTPUT_OF_CHECKS = 8 * 1024
+_LINES_OF_CHECK, _SIGNS_OF_CHECK = 20, 2000
 _KEEPS_CHECKPOINT = ("needs_human", "failed", "killed")
 
 
@@ -160,6 +162,7 @@ class Reporter:
     def _report(self, attempt: Attempt, judgement: Judgement, ended: Ended | None) -> None:
         now, task = self._setting.clock.now(), attempt.task
         metrics = self._metrics(attempt, ended)
+        judgement = self._with_output_of_check(attempt, judgement)
         result = verdicts.final_result(task, judgement, metrics, now)
         if attempt.aftermath is not None:
             result = verdicts.with_aftermath(result, attempt.aftermath)
@@ -257,6 +260,16 @@ class Reporter:
             return told
         output = disk.tail(spec.stderr, _OUTPUT_OF_CHECKS).decode("utf-8", "replace")
         return f"{told}\n{self._masker.text(output)}"
+
+    def _with_output_of_check(self, attempt: Attempt, judgement: Judgement) -> Judgement:
+        """The end of what the check that failed had to say, for people."""
+        failure, spec = judgement.failure, attempt.spec
+        if failure is None or failure.code != "verification_failed" or spec is None:
+            return judgement
+        output = disk.tail(spec.stderr, _OUTPUT_OF_CHECKS).decode("utf-8", "replace")
+        said = self._masker.text(f"\n{output}".rpartition(f"\n{ANNOUNCED}")[2])
+        shown = "\n".join(said.strip().split("\n")[1:][-_LINES_OF_CHECK:])[-_SIGNS_OF_CHECK:]
+        return replace(judgement, error=f"{judgement.error}\n{shown}".strip())
 
     def _last_words(self, spec: Spec) -> str:
         lines = disk.tail(spec.stderr, 4096).decode("utf-8", "replace").split("\n")

@@ -22,7 +22,7 @@ from kingdom.clock import Clock, SystemClock
 from kingdom.errors import EXIT_DONE, EXIT_FAILED, KingdomError, TryLater
 from kingdom.runtime.internal_log import InternalLog
 from kingdom.runtime.logging import configure, get_logger
-from kingdom.runtime.processes import EndAsked, Seat
+from kingdom.runtime.processes import EndAsked, Seat, keep_memory_private
 from kingdom.store.locks import Lock
 from kingdom.store.paths import BaseDir
 from kingdom.topology import role_of
@@ -102,6 +102,7 @@ def run(
         lock = patience.obtain(seat.take)
         if lock is None:
             return EXIT_DONE
+        keep_memory_private()
         patience.beat = lambda: _beat(seat, lock)
         return _sit(
             seat, lock, patience, make, lambda: _setting(base, name, environment, config, clock)

@@ -30,6 +30,7 @@ from kingdom.runtime.processes import (
     WARDEN,
     EndAsked,
     Seat,
+    keep_memory_private,
     roles_file,
     send_signal,
     until,
@@ -96,6 +97,7 @@ class Warden:
 
     def _run(self, seat: Seat) -> int:
         self._lock = seat.take()
+        keep_memory_private()
         configure(WARDEN, self._base, environment=self._environment, clock=self._clock)
         self._log = get_logger()
         try:

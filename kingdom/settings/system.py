@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
+from kingdom.settings.addresses import RepositoryRefused, read_url
 from kingdom.settings.section import Pause, Positive, Seconds, Section, Variable
 
 BUS_VARIABLE = "KINGDOM_BUS"
@@ -169,10 +170,18 @@ class Runtime(Section):
     command: Command = Field(default_factory=Command)
 
 
+def _known_address(url: str) -> str:
+    try:
+        read_url(url.replace("{repo}", "owner/name"))
+    except RepositoryRefused as error:  # it repeats no password
+        raise PydanticCustomError("address", "{refusal}", {"refusal": str(error)}) from None
+    return url
+
+
 class GitHosts(Section):
     """Repositories: where they come from, and how soldiers get them."""
 
-    url: str = Field(
+    url: Annotated[str, AfterValidator(_known_address)] = Field(
         default="https://github.com/{repo}.git",
         pattern=r"\{repo\}",
         description="Where {repo} (owner/name) is fetched from.",

@@ -13,6 +13,7 @@ from kingdom.store.paths import BaseDir
 from tests.bench.figures import Figure, at_most
 from tests.bench.place import own_place
 from tests.bench.report import Rate
+from tests.support.memory import private_megabytes
 from tests.support.waiting import eventually, let_pass
 
 _MEMORY = 200.0  # MB that is not shared, over all of them
@@ -30,7 +31,7 @@ def idling(directory: str, seconds: float) -> tuple[list[Figure], list[Rate]]:
         before, began = _cpu_seconds(pids), time.monotonic()
         let_pass(seconds)
         share = (_cpu_seconds(pids) - before) / (time.monotonic() - began)
-        megabytes = sum(map(_private_megabytes, pids))
+        megabytes = sum(map(private_megabytes, pids))
     finally:
         _kingdom(base, "stop")
     return [
@@ -63,9 +64,3 @@ def _cpu_seconds(pids: list[int]) -> float:
         words = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
         ticks += int(words[11]) + int(words[12])
     return ticks / os.sysconf("SC_CLK_TCK")
-
-
-def _private_megabytes(pid: int) -> float:
-    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-    kilobytes = [int(line.split()[1]) for line in lines if line.startswith("Private_")]
-    return sum(kilobytes) / 1024

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from shlex import quote
+from subprocess import Popen
 from typing import Any
 
 import pytest
@@ -82,6 +84,23 @@ def test_credentials_are_neither_seen_nor_passed_on(camp: Camp) -> None:
     kept = [path for path in camp.home.rglob("*") if path.is_file()]
     named = {path for path in [*logs, *kept] if b"PLANTED" in path.read_bytes()}
     assert named == {camp.home / name for name in [*planted, ".profile"]}
+
+
+def test_nobody_else_s_environment_is_read(camp: Camp) -> None:
+    """Neither from the kernel nor from the specs that generals write."""
+    spec = Path(camp.base.soldiers, "soldier-1-1.json")
+    own = Path(camp.base.config, "local", "system.yaml")
+    for path in (spec, own):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("PLANTED", "utf-8")
+    with Popen(["sleep", "300"], env={**os.environ, "GH_TOKEN": "PLANTED"}) as other:
+        files = (f"/proc/{other.pid}/environ", f"/proc/{other.pid}/task/{other.pid}/environ")
+        _, printed = tried(
+            camp, *(f"cat {quote(str(path))} 2>&1" for path in (spec, own, *files)), "echo END"
+        )
+        other.kill()
+    assert "END" in printed
+    assert "PLANTED" not in printed
 
 
 @pytest.mark.long

@@ -6,9 +6,10 @@ import json
 import re
 from collections.abc import Callable
 from contextlib import ExitStack
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from kingdom.engines.standing import LIMIT, Standings
 from tests.support.barracks import Barracks, environment
 from tests.support.processes import state_of
 from tests.support.soldiers import SPREAD, WAIT_FOR_GO, go, is_up
@@ -228,6 +229,20 @@ def test_while_all_is_frozen_nothing_is_begun(barracks: Barracks) -> None:
         assert barracks.task(waiting)[0] == "pending"
         barracks.ask("all.freeze", gone=True)
         life.until(lambda: all(map(barracks.result, (running, waiting))), "both go on")
+
+
+def test_while_all_is_frozen_an_engine_s_pause_that_ran_out_wakes_nobody(
+    barracks: Barracks,
+) -> None:
+    barracks.package()
+    now = barracks.clock.now()
+    Standings(barracks.base).note_fault("rehearsal", LIMIT, "No.", now + timedelta(minutes=1), now)
+    with barracks.general() as life:
+        assert life.role.step() > 0
+        barracks.ask("all.freeze")
+        barracks.clock.shift(120)
+        life.role.step()
+        assert life.role.step() > 0
 
 
 def test_a_frozen_task_that_waits_is_begun_when_it_is_thawed(barracks: Barracks) -> None:

@@ -21,9 +21,10 @@ from kingdom.clients.git_faults import (
     RepositoryMissing,
     failure_of,
 )
-from kingdom.clients.git_hosts import GitSettings, Hosts, RepositoryRefused, is_name, read_url
+from kingdom.clients.git_hosts import GitSettings, Hosts, is_name
 from kingdom.errors import ConfigurationError, KingdomError, NeverWorks, TryLater
 from kingdom.general.checkouts.clones import slug
+from kingdom.settings.addresses import RepositoryRefused, read_url
 from tests.support.git_remotes import Realm, git, git_server
 
 TOKEN = "planted-3f9c1e7a5b2d4860"

@@ -210,3 +210,26 @@ def test_a_success_is_checked(
     soldier = result["metrics"]["soldier_id"]
     assert said in Path(barracks.base.session_logs, f"{soldier}.err").read_text("utf-8")
     assert not barracks.workspace(id_).joinpath("never").exists()
+
+
+def test_a_check_that_fails_is_quoted_at_its_end(barracks: Barracks) -> None:
+    secret = "ghp_" + "a1B2" * 9
+    check = f"seq -f 'line %g' 1000; echo {secret[:20]}''{secret[20:]}; echo 2 failed; exit 4"
+    barracks.command(f"echo of the soldier >&2\n{REPORT}")
+    barracks.package(verify=["echo of the first", check])
+    (id_,) = barracks.publish()
+    with barracks.general() as life:
+        error = life.result_of(id_)["error"]
+    first, *quoted = error.split("\n")
+    assert first.endswith("ended with 4.")
+    assert (len(quoted), quoted[0], quoted[-1]) == (20, "line 983", "2 failed")
+    assert secret not in error
+
+
+def test_a_check_that_fails_is_quoted_alone(barracks: Barracks) -> None:
+    barracks.command(f"echo of the soldier >&2\n{REPORT}")
+    barracks.package(verify=["echo of the first", "echo of the second; exit 4"])
+    (id_,) = barracks.publish()
+    with barracks.general() as life:
+        error = life.result_of(id_)["error"]
+    assert error.split("\n")[1:] == ["of the second"]

@@ -1,11 +1,12 @@
 """Small roles whose behaviour lies in files, for tests of what runs roles.
 
 `orders/{name}` in the base directory says what the role does: `crash` (as it starts), `hang` (deaf
-to signals), `busy` (a full disk), or nothing special.
+to signals), `busy` (a full disk), `tell` (who may look into it), or nothing special.
 """
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
 import signal
@@ -29,6 +30,7 @@ from tests.support.processes import is_alive as is_alive
 from tests.support.waiting import eventually
 
 TABLE = dict.fromkeys(("envoy", "king", "general"), f"{__name__}:make")
+_PR_GET_DUMPABLE = 3
 MANIFEST = "name: {name}\ndescription: does what it is told\nsubscribes: [test.{name}]\n"
 
 
@@ -50,6 +52,9 @@ class Puppet:
         order = self._order()
         if order == "crash":
             raise RuntimeError("told to crash")
+        if order == "tell":
+            dumpable = ctypes.CDLL(None).prctl(_PR_GET_DUMPABLE, 0, 0, 0, 0)
+            note(self._base, self.name, f"dumpable {dumpable}")
         if order == "hang":
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
 

@@ -259,6 +259,8 @@ def test_settings_do_not_change() -> None:
         ("system", "language: no", "`language`: False is not one of en, ko"),
         ("system", "language: fr", "`language`: 'fr' is not one of en, ko"),
         ("system", "timezone: Asia/Soul", "`timezone`: 'Asia/Soul' is not a time zone"),
+        ("system", "git: {url: 'https://me@ghe.example.com/{repo}.git'}", "has a user or password"),
+        ("system", "git: {url: 'ftp://x/{repo}'}", "only https, http, ssh and files are known"),
         ("system", "timezone: ../../etc/passwd", "is not a time zone"),
         ("system", "timezone: ''", "is not a time zone"),
         ("system", "timezone: 'a\\0b'", "is not a time zone"),

@@ -75,6 +75,13 @@ def test_a_second_one_is_refused_with_the_first_one_s_pid(base: BaseDir, started
     assert pid_of(base, "king") == child
 
 
+def test_other_processes_of_its_user_cannot_look_into_it(base: BaseDir, started: Start) -> None:
+    order(base, "king", "tell")
+    started()
+    until_up(base, "king")
+    assert "king dumpable 0" in story(base)
+
+
 def test_a_killed_one_frees_its_seat(base: BaseDir, started: Start) -> None:
     child = started()
     until_up(base, "king")

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from kingdom.ops.init import init
 from kingdom.store.paths import BaseDir
 from tests.support.cli import COMMAND, kingdom
+from tests.support.memory import private_megabytes
 from tests.support.puppets import ended_afterwards, pid_of
 
 MOST_OF_ALL = 200  # MB, with five generals
 GENERALS = ("gen-briefing", "gen-herald", "gen-jira", "gen-pr", "gen-test")
-
-
-def own_megabytes(pid: int) -> float:
-    """What only this process has in memory."""
-    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-    private = [int(line.split()[1]) for line in lines if line.startswith("Private_")]
-    return sum(private) / 1024
 
 
 def test_all_roles_with_five_generals_need_less_than_200_mb_of_their_own(base: BaseDir) -> None:
@@ -25,7 +17,7 @@ def test_all_roles_with_five_generals_need_less_than_200_mb_of_their_own(base: B
     with ended_afterwards(base):
         assert kingdom("start", base=base, command=COMMAND).code == 0
         sizes = {
-            name: own_megabytes(pid_of(base, name))
+            name: private_megabytes(pid_of(base, name))
             for name in ("warden", "envoy", "king", *GENERALS)
         }
         print("MB of its own:", ", ".join(f"{name} {size:.1f}" for name, size in sizes.items()))

@@ -83,7 +83,12 @@ class ClaudeEngine:
             *self._limits(order),
             "--strict-mcp-config",
         )
-        return Plan(argv, self._environment(order), {path: settings_file.settings(order)}, session)
+        return Plan(
+            argv,
+            self._environment(order),
+            {path: settings_file.settings(order, self._root)},
+            session,
+        )
 
     def _directories(self, order: Order) -> tuple[str, ...]:
         """Where its CLAUDE.md are; as project settings it would look for them itself."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from kingdom.engines import hooks
@@ -38,13 +39,20 @@ _NOT_READ = (
     "~/.git-credentials",
     "~/.claude/.credentials.json",
     "~/.codex/auth.json",
-    "//proc/*/environ",
+    "//proc/**",
+)
+# The same within a base directory: specs hold the environments of other soldiers.
+_NOT_READ_OF_BASE = (
+    "state/soldiers/**",
+    "state/engines/**/.credentials.json",
+    "config/local/**",
 )
 
 
-def settings(order: Order) -> str:
-    """The file's content."""
-    return json.dumps({"hooks": _hooks(order), "permissions": _permissions(order)}, indent=2)
+def settings(order: Order, root: str) -> str:
+    """The file's content; `root` is the base directory."""
+    permissions = {"allow": _allowed(order), "deny": [*_denied(order, root)]}
+    return json.dumps({"hooks": _hooks(order), "permissions": permissions}, indent=2)
 
 
 def tool_names(order: Order) -> tuple[str, ...]:
@@ -58,12 +66,14 @@ def mode(order: Order) -> str:
     return "acceptEdits" if order.tools is None else "dontAsk"
 
 
-def _permissions(order: Order) -> dict[str, Any]:
-    credentials = [_rule("Read", f"{order.home}/.credentials.json")] if order.home else []
-    return {
-        "allow": _allowed(order),
-        "deny": [*(f"Read({pattern})" for pattern in _NOT_READ), *credentials],
-    }
+def _denied(order: Order, root: str) -> Iterator[str]:
+    for pattern in _NOT_READ:
+        yield f"Read({pattern})"
+    for place in _spellings(root):
+        for pattern in _NOT_READ_OF_BASE:
+            yield f"Read(/{_escaped(place)}/{pattern})"
+    if order.home:
+        yield _rule("Read", f"{order.home}/.credentials.json")
 
 
 def _allowed(order: Order) -> list[str]:
@@ -86,8 +96,11 @@ def _spellings(path: str) -> list[str]:
 def _rule(tool: str, path: str) -> str:
     """For this path exactly; `/**` at its end means all below. A second slash: from the root."""
     stem, below = (path[:-3], "/**") if path.endswith("/**") else (path, "")
-    escaped = re.sub(r"([\\*?\[\]!#])", r"\\\1", stem)
-    return f"{tool}(/{escaped}{below})"
+    return f"{tool}(/{_escaped(stem)}{below})"
+
+
+def _escaped(path: str) -> str:
+    return re.sub(r"([\\*?\[\]!#])", r"\\\1", path)
 
 
 def _name(rule: str) -> str:

@@ -90,7 +90,7 @@ class CodexEngine:
     def _settings(self, order: Order, *, asks: bool) -> tuple[str, ...]:
         home = sessions.home_of(order)
         limits = (
-            sandbox.settings(order, home, network=self._network)
+            sandbox.settings(order, home, self._root, network=self._network)
             if self._sandboxed
             else sandbox.none()
         )

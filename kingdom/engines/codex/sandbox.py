@@ -25,16 +25,19 @@ _NOT_READ = (
     ".git-credentials",
     ".claude/.credentials.json",
 )
+# The same within a base directory: specs hold the environments of other soldiers. The environments
+# of processes are hidden by the program, which shows a soldier no others than its own.
+_NOT_READ_OF_BASE = ("state/soldiers", "config/local")
 _TEMPORARY = (":tmpdir", ":slash_tmp")
 _LONGEST_POINTER = 4096
 
 
-def settings(order: Order, home: str, *, network: bool) -> dict[str, Any]:
-    """`home` is the program's own. A soldier with a list of tools gets no network unless it may run
-    any command."""
+def settings(order: Order, home: str, root: str, *, network: bool) -> dict[str, Any]:
+    """`home` is the program's own, `root` the base directory. A soldier with a list of tools
+    gets no network unless it may run any command."""
     profile = {
         "extends": ":workspace" if _may_write(order) else ":read-only",
-        "filesystem": {**_written(order), **_hidden(order, home)},
+        "filesystem": {**_written(order), **_hidden(order, home, root)},
         "network": {"enabled": network and order.network is not False and _may_run(order)},
     }
     return {"default_permissions": NAME, f"permissions.{NAME}": profile}
@@ -59,9 +62,10 @@ def _written(order: Order) -> dict[str, str]:
     return dict.fromkeys(places, "write")
 
 
-def _hidden(order: Order, home: str) -> dict[str, str]:
+def _hidden(order: Order, home: str, root: str) -> dict[str, str]:
     user = order.environment.get("HOME")
     places = [os.path.join(user, name) for name in _NOT_READ] if user else []
+    places += [os.path.join(root, name) for name in _NOT_READ_OF_BASE]
     return dict.fromkeys([*places, os.path.join(home, "auth.json")], "deny")
 
 

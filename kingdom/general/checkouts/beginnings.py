@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kingdom.clients.git_faults import RefMissing
-from kingdom.clients.git_hosts import Remote
 from kingdom.general.checkouts.clone import Clone
 from kingdom.general.checkouts.clones import Clones
 from kingdom.general.checkouts.refs import PULLS, REMOTE_BRANCHES, checked_branch, is_sha
+from kingdom.settings.addresses import Remote
 
 
 @dataclass(frozen=True)

@@ -20,13 +20,14 @@ from typing import TypeVar
 
 from kingdom.clients.git import Git, Place
 from kingdom.clients.git_faults import CloneBroken, GitBusy, RefMissing
-from kingdom.clients.git_hosts import GitSettings, Hosts, Remote
+from kingdom.clients.git_hosts import GitSettings, Hosts
 from kingdom.clients.programs import Said
 from kingdom.clock import SystemClock
 from kingdom.general.checkouts import trees
 from kingdom.general.checkouts.clone import LARGEST, Clone, Worktree
 from kingdom.general.checkouts.refs import BRANCHES, REMOTE_BRANCHES
 from kingdom.runtime.processes import until
+from kingdom.settings.addresses import Remote
 from kingdom.store import disk
 from kingdom.store.locks import Lock
 from kingdom.store.paths import BaseDir

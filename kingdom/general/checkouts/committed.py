@@ -7,9 +7,9 @@ import re
 from functools import cached_property
 
 from kingdom.clients.git import Place
-from kingdom.clients.git_hosts import Remote
 from kingdom.general.checkouts.clone import Clone
 from kingdom.general.checkouts.clones import Clones
+from kingdom.settings.addresses import Remote
 
 _LFS = re.compile(rb"^[^#\n]*\bfilter=lfs\b", re.MULTILINE)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 
 from kingdom.clients.git import Place
-from kingdom.clients.git_hosts import Remote
 from kingdom.errors import ConfigurationError
 from kingdom.general.checkouts.clone import Clone, Worktree
 from kingdom.general.checkouts.clones import Clones
 from kingdom.general.checkouts.committed import Tree
+from kingdom.settings.addresses import Remote
 from kingdom.store import disk
 
 

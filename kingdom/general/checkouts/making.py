@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 
-from kingdom.clients.git_hosts import GitSettings, Hosts, Remote
+from kingdom.clients.git_hosts import GitSettings, Hosts
 from kingdom.clock import Clock
 from kingdom.errors import KingdomError
 from kingdom.general.checkouts import trees
@@ -17,6 +17,7 @@ from kingdom.general.checkouts.filling import Filler
 from kingdom.general.checkouts.keeping import save
 from kingdom.general.checkouts.refs import BRANCHES, PRIVATE, branches_for
 from kingdom.general.checkouts.submodules import Submodules
+from kingdom.settings.addresses import Remote
 from kingdom.store import disk
 
 

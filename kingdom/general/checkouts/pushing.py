@@ -7,11 +7,11 @@ import re
 
 from kingdom.clients.git import Place
 from kingdom.clients.git_faults import GitUnreachable, PushRejected, RefMissing, failure_of
-from kingdom.clients.git_hosts import Remote
 from kingdom.clients.programs import Said
 from kingdom.general.checkouts.clone import Clone, Worktree
 from kingdom.general.checkouts.clones import Clones
 from kingdom.general.checkouts.refs import BRANCHES, REMOTE_BRANCHES, checked_branch
+from kingdom.settings.addresses import Remote
 from kingdom.store import disk
 
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from kingdom.clients.git import Git
 from kingdom.clients.git_faults import CloneBroken, DiskRefused, GitFailed, RefMissing
-from kingdom.clients.git_hosts import GitSettings, Hosts, Remote
+from kingdom.clients.git_hosts import GitSettings, Hosts
 from kingdom.clock import Clock, SystemClock
 from kingdom.errors import KingdomError
 from kingdom.general.checkouts import pushing, trees
@@ -37,6 +37,7 @@ from kingdom.general.checkouts.keeping import Keeper, Kept
 from kingdom.general.checkouts.making import Maker
 from kingdom.general.checkouts.refs import BRANCHES, PRIVATE, is_branch_of
 from kingdom.models.ids import check_id
+from kingdom.settings.addresses import Remote
 from kingdom.store import disk
 from kingdom.store.paths import BaseDir
 

@@ -7,7 +7,7 @@ import re
 from contextlib import suppress
 from functools import partial
 
-from kingdom.clients.git_hosts import Hosts, Remote
+from kingdom.clients.git_hosts import Hosts
 from kingdom.errors import NeverWorks
 from kingdom.general.checkouts import trees
 from kingdom.general.checkouts.beginnings import Beginnings
@@ -15,6 +15,7 @@ from kingdom.general.checkouts.clone import Worktree
 from kingdom.general.checkouts.clones import Clones, slug
 from kingdom.general.checkouts.committed import Tree
 from kingdom.general.checkouts.filling import Filler
+from kingdom.settings.addresses import Remote
 from kingdom.store import disk
 
 _DEEPEST = 10  # submodules within submodules
