@@ -326,7 +326,10 @@ def _decoded(body: str) -> Any:
     try:
         return json.loads(body)
     except (ValueError, RecursionError):
-        raise GitHubLater("GitHub answered with something else than JSON.") from None
+        raise GitHubLater(
+            "GitHub answered with something else than JSON.",
+            remedy="Look whether api_url leads to GitHub's API, not to a page or a login.",
+        ) from None
 
 
 def _object(value: Any) -> dict[str, Any]:

@@ -674,3 +674,19 @@ def test_a_limit_on_details_is_waited_for_however_often(scene: Scene, hub: Notif
         assert hub.marked == []
     assert scene.look() == 1
     assert (scene.only()["trust"], hub.marked) == ("member", ["1001"])
+
+
+@pytest.mark.parametrize(
+    ("fault", "helps"),
+    [
+        (Fault("GET", status=403, body={"message": "Resource not accessible"}), "classic token"),
+        (Fault("GET", status=404, body={"message": "Not Found"}), "api_url"),
+        (Fault("GET", body={"message": "hello"}), "api_url"),
+        (Fault("GET", body="<html>Welcome</html>"), "api_url"),
+    ],
+)
+def test_what_keeps_the_listing_away_says_what_helps(
+    scene: Scene, hub: Notifying, fault: Fault, helps: str
+) -> None:
+    hub.faults.append(fault)
+    assert helps in fails(scene).remedy

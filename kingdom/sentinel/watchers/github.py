@@ -54,6 +54,11 @@ _REASONS = {
 _KINDS = {"PullRequest": ("pr", "pull"), "Issue": ("issue", "issues")}
 _BY_AUTHOR = ("review_requested", "assign")  # where the subject says who wants it, and no comment
 _AT_OPENING = ("mention", "team_mention")  # where the subject itself may be what was said
+_NOT_ALLOWED = (
+    "Notifications need a classic token with the scope notifications, or repo for private "
+    "repositories, and polling.github.api_url must be that of the API; see docs/watching-github.md."
+)
+_NOT_AN_API = "Look whether polling.github.api_url leads to GitHub's API, not to a page or a login."
 _NUMBER = re.compile(r"/(?:pulls|issues)/(\d+)$")
 
 
@@ -97,17 +102,33 @@ class GitHubWatcher:
         conditions = {} if afresh else self.conditions(listing.asked)
         for page in range(1, MOST_PAGES + 1):
             asked = listing.asked | {"per_page": str(PER_PAGE), "page": str(page)}
-            reply = self._hub.look("/notifications", asked, conditions if page == 1 else None)
+            reply = self._listed(asked, conditions if page == 1 else None)
             self._note_quota(reply.headers)
             listing.reply = listing.reply or reply
             if not reply.is_news:
                 return
-            if not isinstance(reply.data, list):
-                raise GitHubRefused("GitHub answered something else where a list was expected.")
             listing.pages = page
             yield reply.data
             if 'rel="next"' not in reply.headers.get("link", ""):
                 return
+        raise GitHubRefused(
+            f"There are more than {MOST_PAGES * PER_PAGE:,} notifications.",
+            remedy="Mark those as read that need nobody any more: https://github.com/notifications",
+        )
+
+    def _listed(self, asked: dict[str, str], conditions: dict[str, str] | None) -> Reply:
+        """One page, or why there is none, with what helps about notifications."""
+        try:
+            reply = self._hub.look("/notifications", asked, conditions)
+        except GitHubRefused as error:
+            if error.status not in (403, 404):
+                raise
+            raise GitHubRefused(error.sentence, status=error.status, remedy=_NOT_ALLOWED) from None
+        if reply.is_news and not isinstance(reply.data, list):
+            raise GitHubRefused(
+                "GitHub answered something else where a list was expected.", remedy=_NOT_AN_API
+            )
+        return reply
 
     def asked(self) -> dict[str, str]:
         if self._known.cursor is None:
