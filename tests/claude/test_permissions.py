@@ -117,14 +117,14 @@ def test_nobody_else_s_environment_is_read(camp: Camp) -> None:
     """Neither from the kernel nor from the specs that generals write."""
     spec, _ = planted(camp)
     with Popen(["sleep", "300"], env={**os.environ, "GH_TOKEN": "PLANTED"}) as other:
-        pid = other.pid
+        pid, environ = other.pid, f"/proc/{other.pid}/environ"
         camp.play(
-            use("Read", file_path=f"/proc/{pid}/environ"),
+            use("Read", file_path=environ),
             use("Read", file_path=f"/proc/{pid}/task/{pid}/environ"),
-            search(f"/proc/{pid}/environ"),
+            search(environ),
             search(f"/proc/{pid}/task/{pid}/environ"),
             search(f"/proc/{pid}/task/{pid}"),
-            search(f"/proc/self/root/proc/{pid}/environ"),
+            search(f"/proc/self/root{environ}"),
             use("Read", file_path=str(spec)),
             search(str(spec)),
             say("Hm."),
