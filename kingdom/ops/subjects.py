@@ -16,7 +16,7 @@ from kingdom.ops.reasons import Explanation, why
 from kingdom.ops.status import watchers
 from kingdom.ops.surroundings import Surroundings
 from kingdom.sentinel.record import left_alone
-from kingdom.sentinel.watchers.github import out_of_scope
+from kingdom.sentinel.watchers.github_reading import out_of_scope
 from kingdom.settings.sentinel import GithubWatcher
 from kingdom.store.paths import BaseDir
 from kingdom.store.state import read_json

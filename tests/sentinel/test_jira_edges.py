@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -15,36 +14,11 @@ from kingdom.sentinel.watchers import jira as jira_watcher
 from kingdom.store.paths import BaseDir
 from tests.support.github_server import Fault
 from tests.support.jira_server import GATEWAY, FakeJira
-from tests.support.jira_watch import KEEP_ALL, JiraLookout, lookout_on
+from tests.support.jira_watch import JiraLookout, lookout_on
 from tests.support.kingdom import START, MovableClock
 
 MINUTE = timedelta(minutes=1)
 HOUR = timedelta(hours=1)
-
-
-@pytest.fixture(params=[True, False], ids=["cloud", "server"])
-def jira(request: pytest.FixtureRequest) -> Iterator[FakeJira]:
-    with FakeJira(cloud=request.param) as made:
-        yield made
-
-
-@pytest.fixture
-def cloud() -> Iterator[FakeJira]:
-    with FakeJira() as made:
-        yield made
-
-
-@pytest.fixture
-def lookout(base: BaseDir, jira: FakeJira) -> Iterator[JiraLookout]:
-    with lookout_on(base, jira) as made:
-        yield made
-
-
-@pytest.fixture
-def wide(base: BaseDir, cloud: FakeJira) -> Iterator[JiraLookout]:
-    """It watches everybody's tickets."""
-    with lookout_on(base, cloud, jql_base=KEEP_ALL, repos={"SHOP": "acme/shop"}) as made:
-        yield made
 
 
 # Where it begins

@@ -16,7 +16,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
-from fnmatch import fnmatchcase
 from typing import Any
 
 from kingdom.clients.github import GitHub, Reply
@@ -32,8 +31,15 @@ from kingdom.sentinel.post import WatcherOff
 from kingdom.sentinel.seen import Seen
 from kingdom.sentinel.trust import lowest, of_author, of_pull
 from kingdom.sentinel.watcher import Finish, Sighting
+from kingdom.sentinel.watchers.github_reading import (
+    KINDS,
+    head_and_base,
+    login_of,
+    out_of_scope,
+    type_of,
+)
 from kingdom.sentinel.watchers.github_state import Known
-from kingdom.settings.sentinel import GithubScope, GithubWatcher
+from kingdom.settings.sentinel import GithubWatcher
 
 SOURCE = "github"
 PER_PAGE = 50  # the most that GitHub gives of notifications
@@ -43,15 +49,6 @@ STRIDE = timedelta(hours=1)  # what the overlap grows by before the listing's ad
 _PACE = (0.05, 1.0)
 _RESERVE = 0.1  # of the hourly quota, which is not spent on details
 
-_REASONS = {
-    "review_requested": "review_requested",
-    "assign": "assigned",
-    "mention": "mentioned",
-    "team_mention": "mentioned",
-    "comment": "comment",
-    "state_change": "state_change",
-}
-_KINDS = {"PullRequest": ("pr", "pull"), "Issue": ("issue", "issues")}
 _BY_AUTHOR = ("review_requested", "assign")  # where the subject says who wants it, and no comment
 _AT_OPENING = ("mention", "team_mention")  # where the subject itself may be what was said
 _NOT_ALLOWED = (
@@ -169,7 +166,7 @@ class GitHubWatcher:
         sighting = Sighting(about, raw=raw)
         if why := out_of_scope(self._settings.scope, repo, reason):
             return sighting.left_alone(why)
-        type_ = _type_of(str(subject["type"]), reason)
+        type_ = type_of(str(subject["type"]), reason)
         payload = {
             "reason": reason,
             "title": subject["title"],
@@ -194,7 +191,7 @@ class GitHubWatcher:
 
     def _web_url(self, repo: str, kind: str, number: int | None) -> str:
         address = f"https://{web_host(self._settings.api_url)}/{repo}"
-        return f"{address}/{_KINDS[kind][1]}/{number}" if number and kind in _KINDS else address
+        return f"{address}/{KINDS[kind][1]}/{number}" if number and kind in KINDS else address
 
     def _id_of(self, thread: str, updated: datetime) -> str:
         plain = f"evt-{SOURCE}-{thread}"
@@ -222,14 +219,14 @@ class GitHubWatcher:
         if subject is None:
             return sighting
         trusts = [of_author(subject)]
-        details: dict[str, Any] = {"author": _login(subject), "state": subject.get("state")}
+        details: dict[str, Any] = {"author": login_of(subject), "state": subject.get("state")}
         if event.payload["subject_type"] == "PullRequest":
             trusts.append(of_pull(subject))
-            details |= _head_and_base(subject)
+            details |= head_and_base(subject)
         if event.payload["reason"] not in _BY_AUTHOR:
             trust, comment = self._cause(event, raw["subject"].get("latest_comment_url"))
             trusts += [trust] if trust else []
-            details |= {"comment_url": comment.get("html_url"), "by": _login(comment)}
+            details |= {"comment_url": comment.get("html_url"), "by": login_of(comment)}
         if isinstance(subject.get("html_url"), str):
             details["url"] = subject["html_url"]
         known = {name: value for name, value in details.items() if value is not None}
@@ -308,39 +305,6 @@ class GitHubWatcher:
 
     def close(self) -> None:
         self._hub.close()
-
-
-def out_of_scope(scope: GithubScope, repo: str, reason: str | None = None) -> str:
-    """Why this is none of the kingdom's business; empty if it is."""
-    names = [one.lower() for one in scope.repos]
-    if names and not any(fnmatchcase(repo.lower(), one) for one in names):
-        return f"{repo} is not among scope.repos."
-    if scope.filter_reasons and reason and reason not in scope.filter_reasons:
-        return f"The reason {reason} is not among scope.filter_reasons."
-    return ""
-
-
-def _type_of(kind: str, reason: str) -> str:
-    word = _REASONS.get(reason)
-    if kind not in _KINDS or word is None or (kind == "Issue" and word == "review_requested"):
-        return f"github.notification.{reason}"
-    return f"github.{_KINDS[kind][0]}.{word}"
-
-
-def _login(subject: Mapping[str, Any]) -> str | None:
-    user = subject.get("user")
-    login = user.get("login") if isinstance(user, dict) else None
-    return login if isinstance(login, str) else None
-
-
-def _head_and_base(pull: Mapping[str, Any]) -> dict[str, Any]:
-    head, base = pull.get("head") or {}, pull.get("base") or {}
-    return {
-        "head_sha": head.get("sha"),
-        "head_branch": head.get("ref"),
-        "base_branch": base.get("ref"),
-        "draft": pull.get("draft"),
-    }
 
 
 def _seconds(text: str) -> float:
