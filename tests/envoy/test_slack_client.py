@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import subprocess
 import sys
-from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -19,12 +18,6 @@ from tests.support.slack_server import FakeSlack, Fault
 from tests.support.slack_workspace import OWNER, TOKEN
 
 HELLO = {"text": "hello"}
-
-
-@pytest.fixture
-def server() -> Iterator[FakeSlack]:
-    with FakeSlack() as slack:
-        yield slack
 
 
 @pytest.fixture
