@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from tests.support.envoy import TASK, Life, internal, mappings, publish, questio
 from tests.support.kingdom import START, MovableClock, counts, load, message
 from tests.support.slack_life import ENVIRONMENT, configure, ids, one_life, texts
 from tests.support.slack_server import FakeSlack, Fault
-from tests.support.slack_workspace import BOT_ID, OWNER, TOKEN
+from tests.support.slack_workspace import OWNER, TOKEN
 
 FIRST = "msg-20260207-001"
 
@@ -295,15 +296,29 @@ def forget(base: BaseDir, *names: str, channel: str = "") -> None:
 
 
 def test_another_kingdoms_message_of_the_same_name_is_not_ours(
-    base: BaseDir, server: FakeSlack, slack_life: Callable[[], Life]
+    base: BaseDir, scratch: Path, server: FakeSlack, slack_life: Callable[[], Life]
 ) -> None:
-    payload = {"id": FIRST, "created_at": "2026-02-07T09:59:59.000Z", "part": 1}
-    metadata = {"event_type": "kingdom_message", "event_payload": payload}
-    server.said("C0KINGDOM", "theirs", metadata=metadata, bot_id=BOT_ID)
+    another = BaseDir(scratch / "another")
+    configure(another, server)
+    publish(another, start(1, content="theirs", created_at=START - timedelta(seconds=1)))
+    one_life(another)
     publish(base, start(1))
     claim_and_die(base, "messages", "envoy", FIRST)
     slack_life().go()
     assert texts(server) == ["theirs", "taken up"]
+
+
+def test_an_outage_that_begins_with_an_answer_lost_repeats_nothing(
+    base: BaseDir, server: FakeSlack, slack_life: Callable[[], Life], clock: MovableClock
+) -> None:
+    server.faults.append(Fault(".*", lost="after", left=2))
+    publish(base, start(1))
+    slack_life().go()
+    assert counts(base) == {"messages/pending": 1}
+    clock.advance(60)
+    slack_life().go()
+    assert ids(server) == [(FIRST, 1)]
+    assert load(base, "messages/sent", FIRST)["delivery"]["attempt_count"] == 0
 
 
 def test_a_thread_whose_parent_was_deleted_is_gone_on_with(

@@ -28,6 +28,7 @@ MOST_PARTS = 4
 FALLBACK = 3_000
 BUTTONS, ROWS, LABEL = 25, 2, 75
 ACTION = "answer"  # what a pressed button says first
+SHORT_DATA = 300  # of JSON, which needs no file yet
 _MOST_FACTS, _LONGEST_FACT = 20, 200
 _SIGNS = {"urgent": ":rotating_light:", "high": ":warning:"}
 _USER = re.compile(r"[UW][A-Z0-9]{5,}")
@@ -71,8 +72,9 @@ class Letters:
 
     def letter(self, message: MessageBase) -> Letter:
         content = self._masked(readable(message.content)).strip()
-        facts = facts_in(content)
-        said = content if facts is None else facts
+        facts = facts_in(content) if len(content) > SHORT_DATA else None
+        note = self._words("envoy_attached", characters=f"{len(content):,}")
+        said = content if facts is None else facts or note
         body = list(pieces(self._body(message, said), SECTION))
         if len(body) > SECTIONS * MOST_PARTS:
             body = body[:1]
@@ -80,8 +82,7 @@ class Letters:
             return Letter(self._parts(message, body))
         suffix = "txt" if facts is None else "json"
         attachment = Attachment(f"{message.id}.{suffix}", content.encode(), message.id)
-        note = self._words("envoy_attached", characters=f"{len(content):,}")
-        return Letter(self._parts(message, body, note), attachment)
+        return Letter(self._parts(message, body, note if said != note else ""), attachment)
 
     def _body(self, message: MessageBase, said: str) -> str:
         said = said or self._words("envoy_no_text")
