@@ -107,6 +107,7 @@ class Slack:
         self._held: dict[str, datetime] = {}  # methods that Slack wants to be left alone with
         self._troubles = 0  # since the last answer
         self._me: Me | None = None
+        self.scopes: frozenset[str] = frozenset()  # as far as Slack has told
 
     # What stands there
 
@@ -209,6 +210,7 @@ class Slack:
         status, headers, data = self._exchange(method, form, json)
         if status == 200 and isinstance(data, dict) and data.get("ok") is True:
             self._troubles = 0
+            self._note_scopes(headers)
             return data
         error = _text(data, "error") if isinstance(data, dict) else ""
         limit = limit_in(status, headers, error, self._clock.now())
@@ -219,6 +221,10 @@ class Slack:
             what = error if error and " " not in error else f"{status}, and no answer of its own"
             raise self._trouble(f"it answers with {what}", wait_named(headers), probe=True)
         raise refusal_in(data, about=about, variable=self._variable, token=self._token)
+
+    def _note_scopes(self, headers: Mapping[str, str]) -> None:
+        told = next((v for k, v in headers.items() if k.lower() == "x-oauth-scopes"), "")
+        self.scopes = frozenset(filter(None, map(str.strip, told.split(",")))) or self.scopes
 
     def _respect_limits(self, method: str) -> None:
         until = self._held.get(method)

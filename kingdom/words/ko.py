@@ -14,6 +14,7 @@ SENTENCES: dict[str, str] = {
         "하나를 고르거나, 이 스레드에서 또는 다음 명령으로 답하세요: kingdom answer {task_id}"
     ),
     "envoy_attached": "전체 내용은 첨부 파일에 있습니다({characters}자).",
+    "envoy_trial": "연결을 확인하는 메시지이며 곧 지워집니다.",
     "envoy_part": "{of}개 중 {number}번째",
     "envoy_answer_form": '"답"',
     # What the king says of a task.

@@ -18,6 +18,7 @@ ENVIRONMENT = {"SLACK_BOT_TOKEN": TOKEN}
 def configure(base: BaseDir, server: FakeSlack, *, channel: str = "#kingdom") -> None:
     path = Path(base.config, "envoy.yaml")
     path.parent.mkdir(parents=True, exist_ok=True)
+    Path(base.config, "system.yaml").touch()
     path.write_text(
         "transport: slack\n"
         f"slack: {{api_url: '{server.url}', default_channel: '{channel}', owner: {OWNER}}}\n"

@@ -136,6 +136,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", f"{kind}; charset=utf-8")
         self.send_header("Content-Length", str(len(body)))
         self.send_header("Connection", "close")
+        scopes = ",".join(sorted(self.server.slack.scopes))
+        self.send_header("X-OAuth-Scopes", scopes)
         for name, value in fault.headers.items():
             self.send_header(name, value)
         self.end_headers()

@@ -35,7 +35,9 @@ SCOPES = {
     "files.getUploadURLExternal": "files:write",
     "files.completeUploadExternal": "files:write",
 }
-ALL_SCOPES = frozenset(SCOPES.values())
+ALL_SCOPES = frozenset(SCOPES.values()) | {
+    "app_mentions:read", "groups:history", "groups:read", "im:history", "metadata.message:read"
+}  # fmt: skip
 
 Entry = dict[str, Any]
 

@@ -10,7 +10,6 @@ from kingdom.envoy.transport import Transport
 from kingdom.envoy.transports.console import Console
 from kingdom.runtime.role import Setting
 from kingdom.runtime.secrets import Masker
-from kingdom.settings.envoy import Slack as SlackSettings
 from kingdom.settings.loading import Settings
 from kingdom.words import Words
 
@@ -44,7 +43,7 @@ def _slack(setting: Setting, masker: Masker) -> Transport:
     from kingdom.clients.slack import Slack, find_token
     from kingdom.envoy.transports.slack.carrier import SlackCarrier
     from kingdom.envoy.transports.slack.letters import Letters
-    from kingdom.envoy.transports.slack.places import default_channel
+    from kingdom.envoy.transports.slack.places import channel_of, default_channel
 
     def letters() -> Letters:
         now = setting.config.current.settings
@@ -53,17 +52,13 @@ def _slack(setting: Setting, masker: Masker) -> Transport:
         return Letters(words, _rendering(now), owner=owner, masked=masker.text)
 
     def channel() -> str:
-        return _channel(setting.config.current.settings.envoy.slack)
+        return channel_of(setting.config.current.settings.envoy.slack)
 
     slack = setting.config.current.settings.envoy.slack
     token = find_token(setting.environment, slack.bot_token_env)
-    default_channel(_channel(slack))
+    default_channel(channel_of(slack))
     client = Slack(token, slack.api_url, variable=slack.bot_token_env, clock=setting.clock)
     return SlackCarrier(client, setting.clock, letters, channel=channel, log=setting.log)
-
-
-def _channel(slack: SlackSettings) -> str:
-    return slack.default_channel or slack.owner
 
 
 def _rendering(settings: Settings) -> Rendering:

@@ -10,6 +10,7 @@ from kingdom.clients.slack import Posted, Slack
 from kingdom.envoy.transport import Thread
 from kingdom.errors import ConfigurationError
 from kingdom.models.message import MessageBase
+from kingdom.settings.envoy import Slack as SlackSettings
 
 _USER = re.compile(r"[UW][A-Z0-9]{5,}")
 _CHANNEL = re.compile(r"[CDG][A-Z0-9]{5,}")
@@ -34,10 +35,11 @@ class Places:
     def place(self, message: MessageBase, thread: Thread | None) -> Place:
         """A thread of another transport's is none here."""
         if thread and _TS.fullmatch(thread.thread_ts):
-            return Place(self._reachable(thread.channel), thread.thread_ts)
-        return Place(self._reachable(message.channel), None)
+            return Place(self.channel(thread.channel), thread.thread_ts)
+        return Place(self.channel(message.channel), None)
 
-    def _reachable(self, named: str) -> str:
+    def channel(self, named: str) -> str:
+        """As `chat.postMessage` takes it; empty means the default."""
         name = named.strip() or default_channel(self._default())
         user = name.removeprefix("@")
         if name not in self._ids and _USER.fullmatch(user):
@@ -55,6 +57,10 @@ class Places:
     def learn(self, channel: str, posted: Posted) -> None:
         if channel != posted.channel:
             self._ids[channel] = posted.channel
+
+
+def channel_of(slack: SlackSettings) -> str:
+    return slack.default_channel or slack.owner
 
 
 def default_channel(name: str) -> str:
