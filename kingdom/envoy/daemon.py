@@ -31,6 +31,7 @@ from kingdom.topology import DEAD, PENDING
 
 STREAM = "messages"
 SOURCE = "envoy"
+FIRST_CLAIM = 2  # the revision of a message that was published, and is claimed for the first time
 
 
 @dataclass
@@ -47,10 +48,11 @@ class Parcel:
 
     @property
     def perhaps_sent(self) -> bool:
-        """Whether someone may have shown it before, and not come to record it."""
+        """Whether someone may have shown it before, or a part of it, and not come to record it."""
         delivery = self.claim.message.delivery
-        counted = delivery.attempt_count or delivery.crash_count or delivery.last_error_code
-        return bool(self.tried or self.claim.taken_over or counted)
+        counted = delivery.attempt_count or delivery.crash_count
+        came_back = delivery.revision > FIRST_CLAIM  # whatever a person made of its counts
+        return bool(self.tried or self.claim.taken_over or counted or came_back)
 
 
 class Envoy:

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from kingdom.models.message import Notification, Report
+from kingdom.store.formats import write_format
 from kingdom.store.paths import BaseDir
-from tests.support.cli import claim_and_die
+from tests.support.cli import claim_and_die, kingdom
 from tests.support.envoy import TASK, Life, internal, mappings, publish, question, start
 from tests.support.kingdom import START, MovableClock, counts, load, message
 from tests.support.slack_life import ENVIRONMENT, configure, ids, one_life, texts
@@ -380,6 +381,22 @@ def test_the_missing_scope_is_named_where_the_message_lies(
     slack_life().go()
     told = load(base, "messages/dead", FIRST)["delivery"]["last_error_message"]
     assert "files:write" in told
+
+
+def test_what_was_half_said_is_completed_when_a_person_tries_it_again(
+    base: BaseDir, server: FakeSlack, slack_life: Callable[[], Life]
+) -> None:
+    server.scopes -= {"files:write"}
+    publish(base, start(1, content="x" * 100_000))
+    slack_life().go()
+    assert ids(server) == [(FIRST, 1)]
+    server.scopes |= {"files:write"}
+    write_format(base)
+    assert kingdom("queue", "retry", FIRST, base=base).code == 0
+    slack_life().go()
+    said, attached = server.in_channel()
+    assert attached["thread_ts"] == said["ts"]
+    assert counts(base) == {"messages/sent": 1}
 
 
 def test_two_lives_in_a_row_say_nothing_again(base: BaseDir, server: FakeSlack) -> None:
