@@ -6,6 +6,8 @@ anything that is not a `KingdomError` is a bug, reported with its traceback in t
 
 from __future__ import annotations
 
+from datetime import datetime
+
 EXIT_DONE = 0
 EXIT_FAILED = 1
 EXIT_USAGE = 2
@@ -29,9 +31,13 @@ class KingdomError(Exception):
 
 
 class TryLater(KingdomError):
-    """It may work another time: network, overload, a full disk."""
+    """It may work another time: network, overload, a full disk.
+
+    `not_before`: whoever cannot be asked now, whatever it is about, may be asked again then.
+    """
 
     code = "try_later"
+    not_before: datetime | None = None
 
 
 class NeverWorks(KingdomError):

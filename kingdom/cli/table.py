@@ -38,6 +38,7 @@ COMMANDS = {
     "cancel": Command("cancel", LOOK, "end a task and its soldier"),
     "retry": Command("retry", LOOK, "make a new task of one that has ended"),
     "sentinel": Command("sentinel", LOOK, "try what the watchers see, without any effect"),
+    "envoy": Command("envoy", LOOK, "make and try the Slack app that speaks for the kingdom"),
     "general": Command("general", LOOK, "list, check, make, install and remove generals"),
     "memory": Command("memory", LOOK, "what soldiers are told of earlier work; edit and forget"),
     "queue": Command("queue", LOOK, "list, show, retry and drop messages"),

@@ -11,30 +11,27 @@ again.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any, cast
 
 from kingdom.bus.port import Accept, Claim, Move, Problem
 from kingdom.envoy.answers import BY_DEFAULT, answer_event
 from kingdom.envoy.notebook import Notebook
 from kingdom.envoy.questions import Question, chosen, next_default, with_default_due
-from kingdom.envoy.rendering import Rendering
 from kingdom.envoy.threads import named, thread_of
 from kingdom.envoy.transport import Reply, Thread, Transport
-from kingdom.envoy.transports.console import Console
-from kingdom.errors import ConfigurationError, KingdomError, LeaseLost, NeverWorks, TryLater
+from kingdom.envoy.transports.choosing import chosen_transport
+from kingdom.errors import KingdomError, LeaseLost, NeverWorks, TryLater
 from kingdom.models.message import HumanInputRequest, MessageBase
 from kingdom.runtime.role import Setting
-from kingdom.runtime.secrets import Masker
-from kingdom.settings.loading import Settings
-from kingdom.topology import DEAD
-from kingdom.words import Words
+from kingdom.topology import DEAD, PENDING
 
 STREAM = "messages"
 SOURCE = "envoy"
+FIRST_CLAIM = 2  # the revision of a message that was published, and is claimed for the first time
 
 
 @dataclass
@@ -51,10 +48,11 @@ class Parcel:
 
     @property
     def perhaps_sent(self) -> bool:
-        """Whether someone may have shown it before, and not come to record it."""
+        """Whether someone may have shown it before, or a part of it, and not come to record it."""
         delivery = self.claim.message.delivery
         counted = delivery.attempt_count or delivery.crash_count
-        return bool(self.tried or self.claim.taken_over or counted)
+        came_back = delivery.revision > FIRST_CLAIM  # whatever a person made of its counts
+        return bool(self.tried or self.claim.taken_over or counted or came_back)
 
 
 class Envoy:
@@ -70,6 +68,7 @@ class Envoy:
         sync = setting.config.current.settings.system.durability == "full"
         self._notebook = Notebook(setting.base, sync=sync)
         self._in_hand: list[Parcel] = []
+        self._resting_until: datetime | None = None  # as the transport wants it
 
     def start(self) -> None:
         """Remember the threads and questions of a former life."""
@@ -89,7 +88,7 @@ class Envoy:
         return 0.0 if handled >= self._transport.at_once else self._seconds_of_rest()
 
     def accepts(self) -> Mapping[str, Accept]:
-        return {}
+        return {STREAM: lambda type_, priority: False} if self._rests() else {}
 
     def descriptors(self) -> Sequence[int]:
         return self._transport.descriptors()
@@ -99,10 +98,15 @@ class Envoy:
 
     def _seconds_of_rest(self) -> float:
         interval: float = self._setting.config.current.settings.envoy.polling.interval_seconds
-        due = next_default(self._notebook.questions)
-        if due is None:
-            return interval
-        return max(min(interval, (due - self._clock.now()).total_seconds()), 0.0)
+        moments = (next_default(self._notebook.questions), self._resting_until)
+        now = self._clock.now()
+        waits = ((moment - now).total_seconds() for moment in moments if moment is not None)
+        return max(min(interval, *waits), 0.0) if any(moments) else interval
+
+    def _rests(self) -> bool:
+        if self._resting_until is not None and self._resting_until <= self._clock.now():
+            self._resting_until = None
+        return self._resting_until is not None
 
     # From the kingdom to people
 
@@ -112,7 +116,7 @@ class Envoy:
         What stays in hand because the disk refused is gone on with in the next step, and what was
         shown is not shown again.
         """
-        if not self._in_hand:
+        if not self._in_hand and not self._rests():
             claims = self._bus.claim(STREAM, self.name, self._transport.at_once)
             self._in_hand = [Parcel(claim) for claim in claims]
         count = len(self._in_hand)
@@ -132,11 +136,20 @@ class Envoy:
         try:
             parcel.thread = self._transport.send(message, thread, perhaps_sent=doubtful)
         except TryLater as error:
-            self._give_back(parcel, lambda problem: self._bus.retry(parcel.claim, problem), error)
+            later = partial(self._later, parcel.claim, error.not_before)
+            self._give_back(parcel, later, error)
         except NeverWorks as error:
-            self._give_back(parcel, lambda problem: self._buried(parcel.claim, problem), error)
+            self._give_back(parcel, partial(self._buried, parcel.claim), error)
         else:
             self._note(message, parcel.thread)
+
+    def _later(self, claim: Claim, not_before: datetime | None, problem: Problem) -> str:
+        """No attempt is counted when the trouble is with the transport as a whole: all wait."""
+        if not_before is None:
+            return self._bus.retry(claim, problem)
+        self._bus.defer(claim, not_before, problem.message)
+        self._resting_until = not_before
+        return PENDING
 
     def _buried(self, claim: Claim, problem: Problem) -> str:
         self._bus.bury(claim, problem)
@@ -300,28 +313,4 @@ def _facts(message: MessageBase) -> dict[str, Any]:
 
 
 def make(setting: Setting) -> Envoy:
-    return Envoy(setting, _transport(setting))
-
-
-def _transport(setting: Setting) -> Transport:
-    settings = setting.config.current.settings
-    if settings.envoy.transport != "console":
-        raise ConfigurationError(
-            "envoy.transport is slack, and this version has the console only.",
-            remedy="Set it to console, or leave it out, in config/envoy.yaml.",
-        )
-    slack = settings.envoy.slack
-    masker = Masker(setting.environment, (slack.bot_token_env, slack.app_token_env))
-    return Console(
-        setting.base,
-        setting.clock,
-        lambda: _rendering(setting.config.current.settings),
-        channel=lambda: setting.config.current.settings.envoy.slack.default_channel,
-        masked=masker.text,
-        sync=settings.system.durability == "full",
-        terminal=sys.stderr if sys.stderr and sys.stderr.isatty() else None,
-    )
-
-
-def _rendering(settings: Settings) -> Rendering:
-    return Rendering(Words(settings.system.language), settings.system.zone)
+    return Envoy(setting, chosen_transport(setting))

@@ -50,11 +50,16 @@ def after(
         return left
     if is_final(message):
         left.pop(task_id, None)
-    elif thread and task_id not in left and not stands_alone(message) and not is_passing(message):
+    elif thread and not stands_alone(message) and _is_news(message, thread, left.get(task_id)):
         left[task_id] = ThreadMapping(
             channel=thread.channel, thread_ts=thread.thread_ts, created_at=now
         )
     return left
+
+
+def _is_news(message: MessageBase, thread: Thread, known: ThreadMapping | None) -> bool:
+    """A task's thread is elsewhere once another transport has begun it anew."""
+    return not is_passing(message) if known is None else known.thread_ts != thread.thread_ts
 
 
 def named(message: MessageBase, key: str) -> str:

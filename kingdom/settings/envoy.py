@@ -25,7 +25,9 @@ class Slack(Section):
         description="Variable that holds the app token (xapp-...); without it, replies are polled.",
     )
     default_channel: str = Field(
-        default="", description="Where messages without a channel go.", examples=["#kingdom"]
+        default="",
+        description="Where messages without a channel go; if empty, to the owner.",
+        examples=["#kingdom"],
     )
     allowed_users: list[str] = Field(
         default_factory=list,

@@ -9,6 +9,11 @@ SENTENCES: dict[str, str] = {
     "envoy_default": "Unless someone answers, it will be: {default}",
     "envoy_default_until": "If nobody answers by {moment}, it will be: {default}",
     "envoy_answer": "Answer with: kingdom answer {task_id} {form}",
+    "envoy_answer_here": "Answer in this thread, or with: kingdom answer {task_id}",
+    "envoy_choose_here": "Choose one, or answer in this thread or with: kingdom answer {task_id}",
+    "envoy_attached": "The whole text is attached ({characters} characters).",
+    "envoy_trial": "A test of the connection; this message is removed at once.",
+    "envoy_part": "Part {number} of {of}",
     "envoy_answer_form": '"your answer"',
     # What the king says of a task.
     "king_started": "{general} takes up {task} ({type})",

@@ -9,6 +9,13 @@ SENTENCES: dict[str, str] = {
     "envoy_default": "답이 없으면 다음으로 합니다: {default}",
     "envoy_default_until": "{moment}까지 답이 없으면 다음으로 합니다: {default}",
     "envoy_answer": "답하려면: kingdom answer {task_id} {form}",
+    "envoy_answer_here": "이 스레드에서 답하거나 다음 명령으로 답하세요: kingdom answer {task_id}",
+    "envoy_choose_here": (
+        "하나를 고르거나, 이 스레드에서 또는 다음 명령으로 답하세요: kingdom answer {task_id}"
+    ),
+    "envoy_attached": "전체 내용은 첨부 파일에 있습니다({characters}자).",
+    "envoy_trial": "연결을 확인하는 메시지이며 곧 지워집니다.",
+    "envoy_part": "{of}개 중 {number}번째",
     "envoy_answer_form": '"답"',
     # What the king says of a task.
     "king_started": "{general}, {task} 작업을 맡습니다 ({type})",

@@ -10,6 +10,7 @@ import pytest
 from kingdom.store.paths import BaseDir
 from tests.support.envoy import Life
 from tests.support.kingdom import MovableClock
+from tests.support.slack_server import FakeSlack
 
 
 @pytest.fixture
@@ -26,3 +27,9 @@ def live(base: BaseDir, clock: MovableClock) -> Iterator[Callable[..., Life]]:
     yield begin
     for life in lives:
         life.end()
+
+
+@pytest.fixture
+def server() -> Iterator[FakeSlack]:
+    with FakeSlack() as slack:
+        yield slack

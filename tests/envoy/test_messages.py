@@ -351,7 +351,15 @@ def test_the_envoy_s_own_terminal_is_spoken_to(base: BaseDir) -> None:
     assert said.replace("\r\n", "\n") == console(base)
 
 
-def test_slack_is_not_there_yet(base: BaseDir, clock: MovableClock) -> None:
+def test_slack_without_a_token_is_said_with_the_remedy(base: BaseDir, clock: MovableClock) -> None:
     configure(base, "transport: slack\n")
-    with pytest.raises(ConfigurationError, match="this version has the console only"):
+    with pytest.raises(ConfigurationError, match="Set SLACK_BOT_TOKEN to the app's bot token"):
         Life(base, clock)
+
+
+def test_slack_without_any_channel_is_said_with_the_remedy(
+    base: BaseDir, clock: MovableClock
+) -> None:
+    configure(base, "transport: slack\n")
+    with pytest.raises(ConfigurationError, match=r"Set slack\.default_channel or slack\.owner"):
+        Life(base, clock, environment={"SLACK_BOT_TOKEN": "xoxb-planted"})

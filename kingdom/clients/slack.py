@@ -1,0 +1,310 @@
+"""Slack: the only code that knows slack-sdk, which is imported when the first request is made.
+
+Nothing is sent twice from here and nothing waits for a limit to pass: whoever asked hears by
+`SlackLater` when to ask again and whether what was asked may have been done meanwhile, or by
+`SlackRefused` that asking again is no use. The token is in neither of them, nor in any log.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from http.client import HTTPException
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+from urllib.request import Request, urlopen
+
+from kingdom import __version__
+from kingdom.clients.slack_faults import (
+    SlackLater,
+    SlackLimited,
+    SlackRefused,
+    is_trouble,
+    limit_in,
+    refusal_in,
+    wait_named,
+)
+from kingdom.clock import Clock, SystemClock
+from kingdom.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from slack_sdk import WebClient
+
+API_URL = "https://slack.com/api/"
+TIMEOUT = 15
+PER_PAGE = 200
+MOST_PAGES = 100
+_FIRST_PAUSE, _LONGEST_PAUSE = timedelta(seconds=2), timedelta(minutes=2)
+
+Entry = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Me:
+    """Who the token speaks for."""
+
+    user_id: str
+    bot_id: str
+    name: str = ""
+    team: str = ""
+
+    def wrote(self, message: Mapping[str, Any]) -> bool:
+        """Anybody can copy what marks a message as ours."""
+        by_bot = self.bot_id and message.get("bot_id") == self.bot_id
+        return bool(by_bot or (self.user_id and message.get("user") == self.user_id))
+
+
+@dataclass(frozen=True)
+class Posted:
+    """Where a message stands."""
+
+    channel: str
+    ts: str
+
+
+def find_token(environment: Mapping[str, str], variable: str) -> str:
+    token = environment.get(variable, "").strip()
+    if not token:
+        raise ConfigurationError(
+            f"envoy.transport is slack, and there is no token: {variable} is not set.",
+            remedy=f"Set {variable} to the app's bot token (xoxb-...), "
+            "or set transport to console in config/envoy.yaml.",
+        )
+    if not token.isascii() or not token.isprintable() or " " in token:
+        raise ConfigurationError(
+            f"What {variable} holds is not a token: it has spaces or other characters.",
+            remedy=f"Set {variable} to the bot token alone.",
+        )
+    return token
+
+
+class Slack:
+    """One app's view of one workspace. Every method waits for Slack, each request a while."""
+
+    def __init__(
+        self,
+        token: str,
+        api_url: str = API_URL,
+        *,
+        variable: str = "SLACK_BOT_TOKEN",
+        clock: Clock | None = None,
+        timeout: int = TIMEOUT,
+    ) -> None:
+        address = urlsplit(api_url)
+        if address.scheme not in ("http", "https") or not address.hostname:
+            raise ConfigurationError(
+                "The api_url of Slack is not an address.", remedy=f"Write it as {API_URL}"
+            )
+        self._token = token
+        self._api_url = api_url
+        self._variable = variable
+        self._clock = clock or SystemClock()
+        self._timeout = timeout
+        self._client: WebClient | None = None
+        self._held: dict[str, datetime] = {}  # methods that Slack wants to be left alone with
+        self._troubles = 0  # since the last answer
+        self._me: Me | None = None
+        self.scopes: frozenset[str] = frozenset()  # as far as Slack has told
+
+    # What stands there
+
+    def me(self) -> Me:
+        if self._me is None:
+            told = self._ask("auth.test")
+            self._me = Me(*(_text(told, key) for key in ("user_id", "bot_id", "user", "team")))
+        return self._me
+
+    def history(self, channel: str, oldest: str) -> Iterator[Entry]:
+        """What was said there since, newest first, without what is in threads."""
+        asked = {"channel": channel, "oldest": oldest, "include_all_metadata": True}
+        return self._pages("conversations.history", "messages", asked)
+
+    def replies(self, channel: str, ts: str, oldest: str) -> Iterator[Entry]:
+        """A thread: its parent, then what was said since, oldest first."""
+        asked = {"channel": channel, "ts": ts, "oldest": oldest, "include_all_metadata": True}
+        return self._pages("conversations.replies", "messages", asked)
+
+    def channel_named(self, name: str) -> str:
+        """The id of a channel by its name; empty if the app sees none of that name."""
+        asked = {"types": "public_channel,private_channel", "exclude_archived": True}
+        for one in self._pages("conversations.list", "channels", asked, limit=1000):
+            if _text(one, "name") == name.removeprefix("#"):
+                return _text(one, "id")
+        return ""
+
+    # What changes something
+
+    def open_with(self, user: str) -> str:
+        """The channel in which the app and this person are alone; the same one each time."""
+        opened = self._ask("conversations.open", {"users": user}, about=user)
+        channel = opened.get("channel")
+        found = _text(channel, "id") if isinstance(channel, dict) else ""
+        return found or self._fail_without("the channel that was opened")
+
+    def post(self, channel: str, given: Entry, thread_ts: str | None = None) -> Posted:
+        thread = {"thread_ts": thread_ts} if thread_ts else {}
+        fixed = {"channel": channel, "unfurl_links": False, "unfurl_media": False}
+        answer = self._ask("chat.postMessage", json=fixed | given | thread, about=channel)
+        posted = Posted(_text(answer, "channel"), _text(answer, "ts"))
+        if not posted.channel or not posted.ts:
+            self._fail_without("where the message stands")
+        return posted
+
+    def delete(self, posted: Posted) -> None:
+        given = {"channel": posted.channel, "ts": posted.ts}
+        self._ask("chat.delete", json=given, about=posted.channel)
+
+    def react(self, posted: Posted, name: str) -> None:
+        self._reaction("reactions.add", posted, name, settled="already_reacted")
+
+    def unreact(self, posted: Posted, name: str) -> None:
+        self._reaction("reactions.remove", posted, name, settled="no_reaction")
+
+    def _reaction(self, method: str, posted: Posted, name: str, settled: str) -> None:
+        given = {"channel": posted.channel, "timestamp": posted.ts, "name": name}
+        try:
+            self._ask(method, json=given, about=posted.channel)
+        except SlackRefused as refused:
+            if refused.error != settled:
+                raise
+
+    def attach(self, posted: Posted, name: str, content: bytes, title: str) -> None:
+        """A file in the thread of what was posted."""
+        size = {"filename": name, "length": len(content)}
+        prepared = self._ask("files.getUploadURLExternal", size)
+        file_id, address = _text(prepared, "file_id"), _text(prepared, "upload_url")
+        if not file_id or urlsplit(address).scheme not in ("http", "https"):
+            self._fail_without("where the file goes")
+        self._upload(address, content)
+        given = {
+            "files": json.dumps([{"id": file_id, "title": title}]),
+            "channel_id": posted.channel,
+            "thread_ts": posted.ts,
+        }
+        self._ask("files.completeUploadExternal", given, about=posted.channel)
+
+    # How it is asked
+
+    def _pages(
+        self, method: str, name: str, asked: Entry, limit: int = PER_PAGE
+    ) -> Iterator[Entry]:
+        cursor = ""
+        for _ in range(MOST_PAGES):
+            more = {"limit": limit} | ({"cursor": cursor} if cursor else {})
+            page = self._ask(method, asked | more, about=_text(asked, "channel"))
+            found = page.get(name)
+            yield from (one for one in found or () if isinstance(one, dict))
+            told = page.get("response_metadata")
+            cursor = _text(told, "next_cursor") if isinstance(told, dict) else ""
+            if not cursor:
+                return
+        raise SlackRefused(f"There are more than {MOST_PAGES} pages to look at.", error="pages")
+
+    def _ask(
+        self, method: str, form: Entry | None = None, *, json: Entry | None = None, about: str = ""
+    ) -> Entry:
+        self._respect_limits(method)
+        status, headers, data = self._exchange(method, form, json)
+        if status == 200 and isinstance(data, dict) and data.get("ok") is True:
+            self._troubles = 0
+            self._note_scopes(headers)
+            return data
+        error = _text(data, "error") if isinstance(data, dict) else ""
+        limit = limit_in(status, headers, error, self._clock.now())
+        if limit is not None and limit.not_before is not None:
+            self._held[method] = limit.not_before
+            raise limit
+        if is_trouble(status, data):
+            what = error if error and " " not in error else f"{status}, and no answer of its own"
+            raise self._trouble(f"it answers with {what}", wait_named(headers), probe=True)
+        raise refusal_in(data, about=about, variable=self._variable, token=self._token)
+
+    def _note_scopes(self, headers: Mapping[str, str]) -> None:
+        told = next((v for k, v in headers.items() if k.lower() == "x-oauth-scopes"), "")
+        self.scopes = frozenset(filter(None, map(str.strip, told.split(",")))) or self.scopes
+
+    def _respect_limits(self, method: str) -> None:
+        until = self._held.get(method)
+        if until is not None and self._clock.now() < until:
+            raise SlackLimited("Slack limits how much it is asked.", until)
+        self._held.pop(method, None)
+
+    def _trouble(self, what: str, wait: timedelta | None = None, *, probe: bool) -> SlackLater:
+        """With Slack as a whole: then everything waits. If it is well otherwise, the trouble lies
+        in what was asked, and no moment is named."""
+        sentence = f"Slack has trouble: {what}."
+        if not probe or (wait is None and self._is_well()):
+            return SlackLater(sentence)
+        self._troubles += 1
+        pause = min(_FIRST_PAUSE * 2 ** min(self._troubles - 1, 10), _LONGEST_PAUSE)
+        return SlackLater(sentence, not_before=self._clock.now() + (wait or pause))
+
+    def _is_well(self) -> bool:
+        try:
+            status, _, data = self._exchange("api.test", {}, None, probe=False)
+        except SlackLater:
+            return False
+        return status == 200 and isinstance(data, dict) and data.get("ok") is True
+
+    def _exchange(
+        self, method: str, form: Entry | None, json: Entry | None, *, probe: bool = True
+    ) -> tuple[int, Mapping[str, str], Any]:
+        """One request, one answer. The failures of the libraries below hold the request with the
+        token in it, so ours are raised when theirs are forgotten."""
+        from slack_sdk.errors import SlackApiError, SlackClientError
+
+        what = ""
+        try:
+            answer = self._connected().api_call(method, params=form, json=json)
+        except SlackApiError as error:
+            answer = error.response
+        except (OSError, HTTPException) as error:
+            what = f"it could not be reached, or did not answer ({type(error).__name__})"
+        except (SlackClientError, ValueError, TypeError, LookupError, AttributeError) as error:
+            what = f"its answer makes no sense ({type(error).__name__})"
+        if what:
+            raise self._trouble(what, probe=probe)
+        return answer.status_code, dict(answer.headers), answer.data
+
+    def _upload(self, address: str, content: bytes) -> None:
+        what = ""
+        try:
+            with urlopen(Request(address, content, method="POST"), timeout=self._timeout) as answer:
+                answer.read()
+        except (OSError, HTTPException) as error:  # the address holds a secret of its own
+            what = f"it did not take a file ({type(error).__name__})"
+        if what:
+            raise self._trouble(what, probe=True)
+
+    def _connected(self) -> WebClient:
+        if self._client is None:
+            from slack_sdk import WebClient
+
+            self._client = WebClient(
+                token=self._token,
+                base_url=self._api_url,
+                timeout=self._timeout,
+                user_agent_prefix=f"kingdom/{__version__}",
+                retry_handlers=[],
+                logger=_silent_logger(),
+            )
+            self._client.proxy = None  # urllib finds it by itself, and minds no_proxy, too
+        return self._client
+
+    def _fail_without(self, what: str) -> Any:
+        raise SlackLater(f"Slack did not answer {what}.")
+
+
+def _silent_logger() -> logging.Logger:
+    """The library logs what it sends and what failed; ours say it, without what is secret."""
+    logger = logging.Logger("slack_sdk", level=logging.CRITICAL + 1)
+    logger.addHandler(logging.NullHandler())
+    return logger
+
+
+def _text(raw: Mapping[str, Any], key: str) -> str:
+    value = raw.get(key)
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,174 @@
+"""Carries messages to Slack. Each part of one has the message's id in its metadata, where it is
+looked for when an earlier attempt may have posted it: killed at any moment, nothing is said twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from kingdom.clients.slack import Posted, Slack
+from kingdom.clients.slack_faults import SlackRefused
+from kingdom.clock import Clock, isoformat
+from kingdom.envoy.transport import Reply, Thread
+from kingdom.envoy.transports.slack.letters import Letter, Letters, Part
+from kingdom.envoy.transports.slack.marks import Marks
+from kingdom.envoy.transports.slack.places import Place, Places
+from kingdom.models.message import MessageBase
+
+if TYPE_CHECKING:
+    from structlog.typing import FilteringBoundLogger
+
+EVENT_TYPE = "kingdom_message"
+_APART = timedelta(hours=1)  # how far Slack's clock and ours may be
+_BLOCKS_REFUSED = ("invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long")
+
+
+@dataclass
+class Found:
+    """What of a message stands in Slack already."""
+
+    parts: dict[int, Posted] = field(default_factory=dict)
+    attached: bool = False
+
+
+class SlackCarrier:
+    at_once = 1  # a request takes far longer than recording it, and a crash leaves one to look for
+
+    def __init__(
+        self,
+        slack: Slack,
+        clock: Clock,
+        letters: Callable[[], Letters],
+        *,
+        channel: Callable[[], str],
+        log: FilteringBoundLogger,
+    ) -> None:
+        """`letters` and `channel` are asked each time, since configuration may change."""
+        self._slack = slack
+        self._letters = letters
+        self._places = Places(slack, channel)
+        self._marks = Marks(slack, clock, log)
+
+    def send(
+        self, message: MessageBase, thread: Thread | None, *, perhaps_sent: bool = False
+    ) -> Thread:
+        place = self._places.place(message, thread)
+        letter = self._letters().letter(message)
+        found = self._find(message, place, letter) if perhaps_sent else Found()
+        parent = self._post(message, place, letter, found)
+        if letter.attachment and not found.attached:
+            file = letter.attachment
+            self._slack.attach(parent, file.name, file.content, file.title)
+        self._marks.mark(parent, message)
+        return Thread(parent.channel, parent.ts)
+
+    def _post(self, message: MessageBase, place: Place, letter: Letter, found: Found) -> Posted:
+        """What is missing, in order; answers the thread's first message."""
+        channel, thread_ts = place
+        for number, part in enumerate(letter.parts, 1):
+            posted = found.parts.get(number)
+            if posted is None:
+                metadata = _metadata(message, number)
+                posted = self._post_part(channel, part, metadata, thread_ts)
+                self._places.learn(place.channel, posted)
+            channel, thread_ts = posted.channel, thread_ts or posted.ts
+        return Posted(channel, thread_ts or "")
+
+    def _post_part(
+        self, channel: str, part: Part, metadata: dict[str, Any], thread_ts: str | None
+    ) -> Posted:
+        given = {"text": part.text, "blocks": part.blocks, "metadata": metadata}
+        try:
+            return self._slack.post(channel, given, thread_ts)
+        except SlackRefused as refused:
+            if refused.error not in _BLOCKS_REFUSED:
+                raise
+        return self._slack.post(channel, {"text": part.whole, "metadata": metadata}, thread_ts)
+
+    # What was posted before
+
+    def _find(self, message: MessageBase, place: Place, letter: Letter) -> Found:
+        found = Found()
+        channel = self._places.id_of(place.channel)
+        if not channel:
+            return found
+        oldest = f"{(message.created_at - _APART).timestamp():.6f}"
+        thread_ts = place.thread_ts
+        if thread_ts is None:
+            history = self._slack.history(channel, oldest)
+            self._note(found, message, channel, history, enough=1)
+            if 1 not in found.parts:
+                return found
+            thread_ts = found.parts[1].ts
+        if len(found.parts) < len(letter.parts) or letter.attachment:
+            replies = self._replies(channel, thread_ts, oldest)
+            enough = len(letter.parts) + (letter.attachment is not None)
+            self._note(found, message, channel, replies, enough)
+        return found
+
+    def _replies(self, channel: str, ts: str, oldest: str) -> Iterator[dict[str, Any]]:
+        try:
+            yield from self._slack.replies(channel, ts, oldest)
+        except SlackRefused as refused:
+            if refused.error != "thread_not_found":
+                raise
+
+    def _note(
+        self,
+        found: Found,
+        message: MessageBase,
+        channel: str,
+        said: Iterator[dict[str, Any]],
+        enough: int,
+    ) -> None:
+        me = self._slack.me()
+        for one in said:
+            if not me.wrote(one):
+                continue
+            number = _number(one, message)
+            if number:
+                found.parts[number] = Posted(channel, str(one.get("ts")))
+            found.attached = found.attached or _attaches(one, message)
+            if len(found.parts) + found.attached >= enough:
+                return
+
+    # The rest of the seam
+
+    def settle(self) -> None:
+        """Slack keeps what it has answered for."""
+
+    def poll(self) -> Sequence[Reply]:
+        self._marks.catch_up()
+        return ()
+
+    def descriptors(self) -> Sequence[int]:
+        return ()
+
+    def close(self) -> None: ...
+
+
+def _metadata(message: MessageBase, number: int) -> dict[str, Any]:
+    """Another kingdom may speak in the same channel and count its messages alike, but it does not
+    make them at the same moment."""
+    made = isoformat(message.created_at)
+    payload = {"id": message.id, "created_at": made, "part": number}
+    return {"event_type": EVENT_TYPE, "event_payload": payload}
+
+
+def _number(said: dict[str, Any], message: MessageBase) -> int:
+    """Which part of the message this is; 0 if none."""
+    metadata = said.get("metadata")
+    payload = metadata.get("event_payload") if isinstance(metadata, dict) else None
+    number = payload.get("part") if isinstance(payload, dict) else None
+    if not isinstance(number, int) or metadata != _metadata(message, number):
+        return 0
+    return number
+
+
+def _attaches(said: dict[str, Any], message: MessageBase) -> bool:
+    files = said.get("files")
+    names = (one.get("name") for one in files or () if isinstance(one, dict))
+    return any(isinstance(name, str) and name.startswith(f"{message.id}.") for name in names)

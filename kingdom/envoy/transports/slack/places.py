@@ -1,0 +1,72 @@
+"""Which channel is meant: by its id, its name, or the person it belongs to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+from kingdom.clients.slack import Posted, Slack
+from kingdom.envoy.transport import Thread
+from kingdom.errors import ConfigurationError
+from kingdom.models.message import MessageBase
+from kingdom.settings.envoy import Slack as SlackSettings
+
+_USER = re.compile(r"[UW][A-Z0-9]{5,}")
+_CHANNEL = re.compile(r"[CDG][A-Z0-9]{5,}")
+_TS = re.compile(r"\d{1,12}\.\d{1,9}")
+
+
+class Place(NamedTuple):
+    """Where a message belongs; without a thread, it begins one."""
+
+    channel: str
+    thread_ts: str | None
+
+
+class Places:
+    """`default` is asked each time, since configuration may change."""
+
+    def __init__(self, slack: Slack, default: Callable[[], str]) -> None:
+        self._slack = slack
+        self._default = default
+        self._ids: dict[str, str] = {}  # of what was named otherwise
+
+    def place(self, message: MessageBase, thread: Thread | None) -> Place:
+        """A thread of another transport's is none here."""
+        if thread and _TS.fullmatch(thread.thread_ts):
+            return Place(self.channel(thread.channel), thread.thread_ts)
+        return Place(self.channel(message.channel), None)
+
+    def channel(self, named: str) -> str:
+        """As `chat.postMessage` takes it; empty means the default."""
+        name = named.strip() or default_channel(self._default())
+        user = name.removeprefix("@")
+        if name not in self._ids and _USER.fullmatch(user):
+            self._ids[name] = self._slack.open_with(user)
+        return self._ids.get(name, name)
+
+    def id_of(self, channel: str) -> str:
+        """Its id, as those methods want it that read; empty if there is no such channel."""
+        if _CHANNEL.fullmatch(channel):
+            return channel
+        if channel not in self._ids:
+            self._ids[channel] = self._slack.channel_named(channel)
+        return self._ids.pop(channel) if not self._ids[channel] else self._ids[channel]
+
+    def learn(self, channel: str, posted: Posted) -> None:
+        if channel != posted.channel:
+            self._ids[channel] = posted.channel
+
+
+def channel_of(slack: SlackSettings) -> str:
+    return slack.default_channel or slack.owner
+
+
+def default_channel(name: str) -> str:
+    if not name:
+        raise ConfigurationError(
+            "envoy.transport is slack, and no channel is named.",
+            remedy="Set slack.default_channel or slack.owner in config/envoy.yaml.",
+        )
+    return name

@@ -1,0 +1,104 @@
+"""The Slack app that speaks for a kingdom: how it is made, and whether it can do its work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from kingdom.clients.slack import Posted, Slack, find_token
+from kingdom.clients.slack_faults import SlackRefused
+from kingdom.clock import Clock, SystemClock
+from kingdom.envoy.transports.slack.marks import SEEN
+from kingdom.envoy.transports.slack.places import Places, channel_of
+from kingdom.errors import NeverWorks
+from kingdom.runtime.config import load_config
+from kingdom.store.paths import BaseDir
+from kingdom.words import Words
+
+# What the app must be allowed to do, and what for.
+SCOPES = {
+    "app_mentions:read": "to hear when it is called",
+    "channels:history": "to read replies, and to say nothing twice",
+    "channels:read": "to find a channel by its name",
+    "chat:write": "to speak",
+    "files:write": "to attach what is too long",
+    "groups:history": "the same in private channels",
+    "groups:read": "the same in private channels",
+    "im:history": "the same in direct messages",
+    "im:write": "to begin a direct message",
+    "metadata.message:read": "to know its own messages again",
+    "reactions:write": "to show how a task stands",
+    "users:read": "to name who answered",
+}
+EVENTS = ("app_mention", "message.channels", "message.groups", "message.im")
+
+
+def manifest() -> dict[str, Any]:
+    """As Slack takes it under "Create an app", "From a manifest"."""
+    return {
+        "display_information": {
+            "name": "Kingdom",
+            "description": "An AI colleague that settles on a dev box.",
+        },
+        "features": {
+            "app_home": {"messages_tab_enabled": True, "messages_tab_read_only_enabled": False},
+            "bot_user": {"display_name": "kingdom", "always_online": True},
+        },
+        "oauth_config": {"scopes": {"bot": sorted(SCOPES)}},
+        "settings": {
+            "event_subscriptions": {"bot_events": list(EVENTS)},
+            "interactivity": {"is_enabled": True},
+            "org_deploy_enabled": False,
+            "socket_mode_enabled": True,
+            "token_rotation_enabled": False,
+        },
+    }
+
+
+def trial(
+    base: BaseDir, environment: Mapping[str, str], clock: Clock | None = None
+) -> Iterator[str]:
+    """What was tried and went well, a sentence each; raises at the first thing that did not."""
+    clock = clock or SystemClock()
+    settings = load_config(base, environment).settings
+    given = settings.envoy.slack
+    token = find_token(environment, given.bot_token_env)
+    slack = Slack(token, given.api_url, variable=given.bot_token_env, clock=clock)
+    me = slack.me()
+    yield f"The token in {given.bot_token_env} is that of {me.name} in {me.team}."
+    _check_scopes(slack.scopes)
+    if slack.scopes:
+        yield f"The app has all of the {len(SCOPES)} scopes that it needs."
+    place = Places(slack, lambda: channel_of(given)).channel("")
+    hello = Words(settings.system.language)("envoy_trial")
+    posted = slack.post(place, {"text": hello})
+    try:
+        yield f"A test message stands in {place} ({posted.channel})."
+        _read_back(slack, posted)
+        yield "It was found again, and has a reaction."
+    finally:
+        slack.delete(posted)
+    yield "It was removed."
+    if not environment.get(given.app_token_env, "").strip():
+        yield f"{given.app_token_env} is not set: replies will be polled."
+
+
+def _check_scopes(granted: frozenset[str]) -> None:
+    missing = sorted(set(SCOPES) - granted) if granted else []
+    if missing:
+        named = ", ".join(f"{scope} ({SCOPES[scope]})" for scope in missing)
+        raise NeverWorks(
+            f"The Slack app lacks {'a scope' if len(missing) == 1 else 'scopes'}: {named}.",
+            remedy="Put what kingdom envoy manifest prints into the app's manifest, and install it "
+            "in the workspace again.",
+            code="slack_scope",
+        )
+
+
+def _read_back(slack: Slack, posted: Posted) -> None:
+    slack.react(posted, SEEN)
+    oldest = f"{float(posted.ts) - 1:.6f}"
+    if not any(one.get("ts") == posted.ts for one in slack.history(posted.channel, oldest)):
+        raise SlackRefused(
+            "Slack does not show what was just posted.", error="not_shown", code="slack_refused"
+        )

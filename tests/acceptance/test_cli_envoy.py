@@ -1,0 +1,98 @@
+"""`kingdom envoy`: the Slack app is made in one paste, and tried before anybody relies on it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+import yaml
+
+from kingdom.errors import EXIT_DONE, EXIT_FAILED, EXIT_USAGE
+from kingdom.ops.slack_app import SCOPES
+from kingdom.store.paths import BaseDir
+from tests.support.cli import Said, kingdom, one_sentence
+from tests.support.slack_life import ENVIRONMENT, configure
+from tests.support.slack_server import FakeSlack, Fault
+from tests.support.slack_workspace import SCOPES as ASKED_FOR
+from tests.support.slack_workspace import TOKEN
+
+
+@pytest.fixture
+def server() -> Iterator[FakeSlack]:
+    with FakeSlack() as slack:
+        yield slack
+
+
+def tried(base: BaseDir, *words: str) -> Said:
+    said = kingdom("envoy", "try", *words, base=base, env=ENVIRONMENT)
+    assert TOKEN not in said.out + said.err
+    return said
+
+
+def test_all_is_well_and_nothing_stays_behind(base: BaseDir, server: FakeSlack) -> None:
+    configure(base, server)
+    said = tried(base)
+    assert said.code == EXIT_DONE
+    assert said.out.splitlines() == [
+        "The token in SLACK_BOT_TOKEN is that of kingdom in Acme.",
+        f"The app has all of the {len(SCOPES)} scopes that it needs.",
+        "A test message stands in #kingdom (C0KINGDOM).",
+        "It was found again, and has a reaction.",
+        "It was removed.",
+        "SLACK_APP_TOKEN is not set: replies will be polled.",
+    ]
+    assert server.in_channel() == []
+    assert len(server.calls("chat.postMessage")) == 1
+    assert len(json.loads(tried(base, "--json").out)) == 6
+
+
+@pytest.mark.parametrize("scope", sorted(SCOPES))
+def test_exactly_the_missing_scope_is_named(base: BaseDir, server: FakeSlack, scope: str) -> None:
+    configure(base, server)
+    server.scopes -= {scope}
+    said = tried(base)
+    assert said.code == EXIT_FAILED
+    assert f"lacks a scope: {scope} (" in said.err
+    assert not any(f"{other} (" in said.err for other in SCOPES if other != scope)
+    assert server.calls("chat.postMessage") == []
+
+
+def test_the_app_asks_for_every_scope_that_its_requests_need() -> None:
+    assert set(ASKED_FOR.values()) <= set(SCOPES)
+
+
+@pytest.mark.parametrize(
+    ("channel", "sentence"),
+    [("#nowhere", "Slack knows no #nowhere"), ("C0CLOSED", "The app is not in C0CLOSED.")],
+)
+def test_a_channel_that_takes_nothing(
+    base: BaseDir, server: FakeSlack, channel: str, sentence: str
+) -> None:
+    configure(base, server, channel=channel)
+    said = tried(base)
+    assert (said.code, sentence in said.err) == (EXIT_FAILED, True)
+
+
+def test_the_test_message_goes_even_when_something_fails(base: BaseDir, server: FakeSlack) -> None:
+    configure(base, server)
+    server.faults.append(Fault("conversations.history", error="missing_scope"))
+    assert tried(base).code == EXIT_FAILED
+    assert server.in_channel() == []
+
+
+def test_a_wrong_token_and_none(base: BaseDir, server: FakeSlack) -> None:
+    configure(base, server)
+    server.token = "xoxb-another"
+    assert "does not accept the token in SLACK_BOT_TOKEN" in one_sentence(tried(base), EXIT_FAILED)
+    said = kingdom("envoy", "try", base=base)
+    assert "Set SLACK_BOT_TOKEN to the app's bot token" in one_sentence(said, EXIT_USAGE)
+
+
+def test_the_manifest_makes_the_app_in_one_paste(base: BaseDir) -> None:
+    said = kingdom("envoy", "manifest")
+    made = yaml.safe_load(said.out)
+    assert made["oauth_config"]["scopes"]["bot"] == sorted(SCOPES)
+    assert made["settings"]["socket_mode_enabled"] is True
+    assert made["settings"]["interactivity"]["is_enabled"] is True
+    assert json.loads(kingdom("envoy", "manifest", "--json").out) == made

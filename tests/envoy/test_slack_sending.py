@@ -1,0 +1,407 @@
+"""What the envoy says in Slack, over real HTTP: each message once, in its thread, or why not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kingdom.models.message import Notification, Report
+from kingdom.store.formats import write_format
+from kingdom.store.paths import BaseDir
+from tests.support.cli import claim_and_die, kingdom
+from tests.support.envoy import TASK, Life, internal, mappings, publish, question, start
+from tests.support.kingdom import START, MovableClock, counts, load, message
+from tests.support.slack_life import ENVIRONMENT, configure, ids, one_life, texts
+from tests.support.slack_server import FakeSlack, Fault
+from tests.support.slack_workspace import OWNER, TOKEN
+
+FIRST = "msg-20260207-001"
+
+
+def update(number: int, **fields: Any) -> Any:
+    return message(number, **({"task_id": TASK} | fields))
+
+
+@pytest.fixture
+def slack_life(base: BaseDir, server: FakeSlack, live: Callable[..., Life]) -> Callable[[], Life]:
+    configure(base, server)
+    return lambda: live(environment=ENVIRONMENT)
+
+
+def test_one_task_one_thread(
+    base: BaseDir, server: FakeSlack, slack_life: Callable[[], Life]
+) -> None:
+    publish(base, start(1), update(2, content="half done"), update(3, context={"final": True}))
+    slack_life().go()
+    parent, *replies = server.in_channel()
+    assert "thread_ts" not in parent
+    assert [one["thread_ts"] for one in replies] == [parent["ts"]] * 2
+    assert texts(server)[:2] == ["taken up", "half done"]
+    sent = load(base, "messages/sent", FIRST)
+    assert (sent["channel"], sent["thread_ts"]) == ("C0KINGDOM", parent["ts"])
+    assert mappings(base) == {}
+
+
+def test_every_type_of_message_can_be_sent(
+    base: BaseDir, server: FakeSlack, slack_life: Callable[[], Life]
+) -> None:
+    values: dict[str, Any] = {"content": "hello", "created_at": START}
+    publish(
+        base,
+        start(1),
+        update(2),
+        question(3, options=["a", "b"], default="a", expires_at=START),
+        Notification(id="msg-20260207-004", channel="#dev", **values),
+        Report(id="msg-20260207-005", **values),
+    )
+    slack_life().go()
+    assert counts(base)["messages/sent"] == 5
+    assert ids(server, "C0DEV") == [("msg-20260207-004", 1)]
+
+
+def test_a_user_id_becomes_a_direct_message(
+    base: BaseDir, server: FakeSlack, slack_life: Callable[[], Life]
+) -> None:
+    publish(base, start(1, channel=OWNER), update(2))
+    slack_life().go()
+    assert ids(server, "D0OWNER") == [(FIRST, 1), ("msg-20260207-002", 1)]
+    assert load(base, "messages/sent", FIRST)["channel"] == "D0OWNER"
+    assert mappings(base)[TASK]["channel"] == "D0OWNER"
+    assert len(server.calls("conversations.open")) == 1
+
+
+def test_without_a_channel_the_owner_is_told(
+    base: BaseDir, server: FakeSlack, live: Callable[..., Life]
+) -> None:
+    configure(base, server, channel="")
+    publish(base, start(1))
+    live(environment=ENVIRONMENT).go()
+    assert ids(server, "D0OWNER") == [(FIRST, 1)]
+
+
+def test_a_thread_of_the_consoles_goes_on_in_one_of_slacks(
+    base: BaseDir, server: FakeSlack, live: Callable[..., Life]
+) -> None:
+    publish(base, start(1))
+    live().go()
+    configure(base, server)
+    publish(base, update(2), update(3))
+    live(environment=ENVIRONMENT).go()
+    parent, reply = server.in_channel()
+    assert reply["thread_ts"] == parent["ts"] == mappings(base)[TASK]["thread_ts"]
+
+
+# Reactions
+
+
+def test_the_parent_shows_how_its_task_stands(
+    base: BaseDir, server: FakeSlack, slack_life: Callable[[], Life]
+) -> None:
+    life = slack_life()
+    stages = [
+        (start(1), ["eyes"]),
+        (update(2), ["eyes"]),
+        (question(3), ["eyes", "raising_hand"]),
+        (update(4, context={"answers": "task-20260207-009"}), ["eyes"]),
+        (update(5, context={"final": True}), ["eyes", "white_check_mark"]),
+    ]
+    for said, reactions in stages:
+        publish(base, said)
+        life.go()
+        assert server.in_channel()[0]["reactions"] == reactions
+
+
+def test_a_failure_shows_too(
+    base: BaseDir, server: FakeSlack, slack_life: Callable[[], Life]
+) -> None:
+    publish(base, start(1), question(2), update(3, context={"final": True}, urgency="high"))
+    slack_life().go()
+    assert server.in_channel()[0]["reactions"] == ["eyes", "x"]
+
+
+def test_reactions_that_are_refused_keep_nothing_back(
+    base: BaseDir, server: FakeSlack, slack_life: Callable[[], Life]
+) -> None:
+    server.scopes -= {"reactions:write"}
+    publish(base, start(1), update(2))
+    slack_life().go()
+    assert counts(base) == {"messages/sent": 2}
+
+
+def test_a_reaction_that_was_limited_comes_later(
+    base: BaseDir, server: FakeSlack, slack_life: Callable[[], Life], clock: MovableClock
+) -> None:
+    server.faults.append(Fault("reactions.add", status=429, headers={"Retry-After": "20"}))
+    publish(base, start(1))
+    life = slack_life()
+    life.go()
+    assert counts(base) == {"messages/sent": 1}
+    assert "reactions" not in server.in_channel()[0]
+    clock.advance(20)
+    life.go()
+    assert server.in_channel()[0]["reactions"] == ["eyes"]
+
+
+# Limits, outages, refusals
+
+
+def test_a_limit_delays_everything_and_counts_no_attempt(
+    base: BaseDir, server: FakeSlack, slack_life: Callable[[], Life], clock: MovableClock
+) -> None:
+    server.faults.append(Fault(status=429, headers={"Retry-After": "45"}))
+    publish(base, start(1), update(2), message(3, task_id="task-20260207-002"))
+    life = slack_life()
+    assert 0 < life.go() <= 45
+    assert life.envoy.accepts()["messages"]("thread_update", "normal") is False
+    clock.advance(44)
+    life.go()
+    assert ids(server) == server.calls("chat.postMessage") == []
+    clock.advance(1)
+    life.go()
+    assert sorted(ids(server)) == [(f"msg-20260207-00{n}", 1) for n in (1, 2, 3)]
+    assert life.envoy.accepts() == {}
+    assert load(base, "messages/sent", FIRST)["delivery"]["attempt_count"] == 0
+
+
+def test_an_outage_of_hours_costs_no_message(
+    base: BaseDir, server: FakeSlack, slack_life: Callable[[], Life], clock: MovableClock
+) -> None:
+    outage = Fault(".*", status=503, body="<html></html>", left=10_000)
+    server.faults.append(outage)
+    publish(base, start(1), update(2))
+    life = slack_life()
+    for _ in range(120):
+        life.go()
+        clock.advance(60)
+    asked = 10_000 - outage.left
+    assert asked <= 2 * 125, "it asks ever less often"
+    outage.left = 0
+    clock.advance(120)
+    life.go()
+    assert ids(server) == [(FIRST, 1), ("msg-20260207-002", 1)]
+
+
+def test_what_slack_never_digests_is_given_up_and_nobody_waits_behind_it(
+    base: BaseDir, server: FakeSlack, slack_life: Callable[[], Life], clock: MovableClock
+) -> None:
+    server.faults.append(Fault(status=500, left=5))
+    publish(base, start(1))
+    life = slack_life()
+    for _ in range(10):
+        life.go()
+        clock.advance(600)
+    assert counts(base) == {"messages/dead": 1}
+    publish(base, message(2, task_id="task-20260207-002"))
+    life.go()
+    assert ids(server) == [("msg-20260207-002", 1)]
+
+
+@pytest.mark.parametrize("channel", ["#nowhere", "C0NOWHERE", "C0CLOSED", "U0NOBODY", "#old"])
+def test_a_channel_that_takes_nothing_buries_the_message(
+    base: BaseDir, slack_life: Callable[[], Life], channel: str
+) -> None:
+    publish(base, start(1, channel=channel), message(2, task_id="task-20260207-002"))
+    slack_life().go()
+    assert counts(base) == {"messages/dead": 1, "messages/sent": 1}
+    (told,) = internal(base, "message.failed")
+    assert told["data"]["msg_id"] == FIRST
+    code = load(base, "messages/dead", FIRST)["delivery"]["last_error_code"]
+    assert code in ("slack_no_channel", "slack_not_in_channel")
+
+
+def test_a_revoked_token_is_told_apart_and_appears_nowhere(
+    base: BaseDir, server: FakeSlack, slack_life: Callable[[], Life]
+) -> None:
+    server.token = "xoxb-another"
+    publish(base, start(1, content=f"the token is {TOKEN}"))
+    slack_life().go()
+    dead = load(base, "messages/dead", FIRST)
+    assert dead["delivery"]["last_error_code"] == "slack_login"
+    assert TOKEN not in dead["delivery"]["last_error_message"]
+    logs = "".join(path.read_text() for path in Path(base.logs).rglob("*") if path.is_file())
+    assert TOKEN not in logs
+
+
+def test_a_secret_is_not_said(
+    base: BaseDir, server: FakeSlack, slack_life: Callable[[], Life]
+) -> None:
+    publish(base, start(1, content=f"the token is {TOKEN}"))
+    slack_life().go()
+    assert texts(server) == ["the token is ***"]
+
+
+def test_blocks_that_slack_does_not_take_are_said_as_text(
+    base: BaseDir, server: FakeSlack, slack_life: Callable[[], Life]
+) -> None:
+    server.faults.append(Fault(error="msg_blocks_too_long"))
+    publish(base, start(1, content="a < b"))
+    slack_life().go()
+    (said,) = server.in_channel()
+    assert (said["text"], said["blocks"]) == ("a &lt; b", [])
+
+
+# Once
+
+
+@pytest.mark.parametrize("lost", ["before", "after", "inside"])
+@pytest.mark.parametrize("method", ["chat.postMessage", "conversations.open", "reactions.add"])
+def test_a_line_that_breaks_repeats_nothing(
+    base: BaseDir,
+    server: FakeSlack,
+    slack_life: Callable[[], Life],
+    clock: MovableClock,
+    method: str,
+    lost: str,
+) -> None:
+    server.faults.append(Fault(method, lost=lost))
+    publish(base, start(1, channel=OWNER), update(2))
+    life = slack_life()
+    life.go()
+    clock.advance(60)
+    life.go()
+    assert ids(server, "D0OWNER") == [(FIRST, 1), ("msg-20260207-002", 1)]
+
+
+@pytest.mark.parametrize("channel", ["#kingdom", "C0KINGDOM", OWNER])
+def test_what_was_posted_and_not_recorded_is_found_among_much_else(
+    base: BaseDir, server: FakeSlack, slack_life: Callable[[], Life], channel: str
+) -> None:
+    where = "D0OWNER" if channel == OWNER else "C0KINGDOM"
+    publish(base, start(1, channel=channel), update(2))
+    slack_life().go()
+    forget(base, FIRST, "msg-20260207-002", channel=channel)
+    server.most_per_page = 2
+    copied = {"metadata": server.in_channel(where)[0]["metadata"], "bot_id": "B0OTHER"}
+    for _ in range(7):
+        server.said(where, "meanwhile", **copied)
+    before = len(server.in_channel(where))
+    slack_life().go()
+    assert counts(base) == {"messages/sent": 2}
+    assert len(server.in_channel(where)) == before
+
+
+def forget(base: BaseDir, *names: str, channel: str = "") -> None:
+    """As if the envoy had been killed before it recorded them, or noted their thread."""
+    Path(base.path("state/envoy/thread-mappings.json")).unlink()
+    for name in names:
+        path = Path(base.path(f"queue/messages/sent/{name}.json"))
+        asked = json.loads(path.read_text()) | {"channel": channel, "thread_ts": None}
+        path.unlink()
+        Path(base.path(f"queue/messages/pending/{name}.json")).write_text(json.dumps(asked))
+        claim_and_die(base, "messages", "envoy", name)
+
+
+def test_another_kingdoms_message_of_the_same_name_is_not_ours(
+    base: BaseDir, scratch: Path, server: FakeSlack, slack_life: Callable[[], Life]
+) -> None:
+    another = BaseDir(scratch / "another")
+    configure(another, server)
+    publish(another, start(1, content="theirs", created_at=START - timedelta(seconds=1)))
+    one_life(another)
+    publish(base, start(1))
+    claim_and_die(base, "messages", "envoy", FIRST)
+    slack_life().go()
+    assert texts(server) == ["theirs", "taken up"]
+
+
+def test_an_outage_that_begins_with_an_answer_lost_repeats_nothing(
+    base: BaseDir, server: FakeSlack, slack_life: Callable[[], Life], clock: MovableClock
+) -> None:
+    server.faults.append(Fault(".*", lost="after", left=2))
+    publish(base, start(1))
+    slack_life().go()
+    assert counts(base) == {"messages/pending": 1}
+    clock.advance(60)
+    slack_life().go()
+    assert ids(server) == [(FIRST, 1)]
+    assert load(base, "messages/sent", FIRST)["delivery"]["attempt_count"] == 0
+
+
+def test_a_thread_whose_parent_was_deleted_is_gone_on_with(
+    base: BaseDir, server: FakeSlack, slack_life: Callable[[], Life]
+) -> None:
+    publish(base, start(1))
+    slack_life().go()
+    server.channels["C0KINGDOM"].messages.clear()
+    publish(base, update(2))
+    claim_and_die(base, "messages", "envoy", "msg-20260207-002")
+    slack_life().go()
+    assert ids(server) == [("msg-20260207-002", 1)]
+
+
+# Long ones
+
+
+LONG = "\n".join(f"line {number} of a long text" for number in range(1, 1000))
+
+
+@pytest.mark.parametrize("kept", range(4))
+def test_a_long_text_goes_on_in_its_thread_from_where_it_broke_off(
+    base: BaseDir, server: FakeSlack, slack_life: Callable[[], Life], kept: int
+) -> None:
+    publish(base, start(1, content=LONG), update(2))
+    slack_life().go()
+    forget(base, FIRST, "msg-20260207-002")
+    whole = server.in_channel()
+    del server.channels["C0KINGDOM"].messages[kept:]
+    slack_life().go()
+    again = server.in_channel()
+    assert [one["text"] for one in again] == [one["text"] for one in whole]
+    assert ids(server) == [(FIRST, 1), (FIRST, 2), (FIRST, 3), ("msg-20260207-002", 1)]
+    assert {one["thread_ts"] for one in again[1:]} == {again[0]["ts"]}
+    lines = [line for text in texts(server) for line in text.split("\n")]
+    assert [line for line in lines if line.startswith("line ")] == LONG.split("\n")
+
+
+@pytest.mark.parametrize("kept", range(3))
+def test_a_very_long_text_is_attached_once(
+    base: BaseDir, server: FakeSlack, slack_life: Callable[[], Life], kept: int
+) -> None:
+    publish(base, start(1, content="x" * 100_000))
+    slack_life().go()
+    forget(base, FIRST)
+    del server.channels["C0KINGDOM"].messages[kept:]
+    slack_life().go()
+    said, attached = server.in_channel()
+    assert "The whole text is attached (100,000 characters)." in texts(server)[0]
+    assert (attached["thread_ts"], attached["files"][0]["name"]) == (said["ts"], f"{FIRST}.txt")
+    assert server.uploads[attached["files"][0]["id"]]["content"] == b"x" * 100_000
+
+
+def test_the_missing_scope_is_named_where_the_message_lies(
+    base: BaseDir, server: FakeSlack, slack_life: Callable[[], Life]
+) -> None:
+    server.scopes -= {"files:write"}
+    publish(base, start(1, content="x" * 100_000))
+    slack_life().go()
+    told = load(base, "messages/dead", FIRST)["delivery"]["last_error_message"]
+    assert "files:write" in told
+
+
+def test_what_was_half_said_is_completed_when_a_person_tries_it_again(
+    base: BaseDir, server: FakeSlack, slack_life: Callable[[], Life]
+) -> None:
+    server.scopes -= {"files:write"}
+    publish(base, start(1, content="x" * 100_000))
+    slack_life().go()
+    assert ids(server) == [(FIRST, 1)]
+    server.scopes |= {"files:write"}
+    write_format(base)
+    assert kingdom("queue", "retry", FIRST, base=base).code == 0
+    slack_life().go()
+    said, attached = server.in_channel()
+    assert attached["thread_ts"] == said["ts"]
+    assert counts(base) == {"messages/sent": 1}
+
+
+def test_two_lives_in_a_row_say_nothing_again(base: BaseDir, server: FakeSlack) -> None:
+    configure(base, server)
+    publish(base, start(1))
+    one_life(base)
+    one_life(base)
+    assert len(server.in_channel()) == 1
