@@ -1,0 +1,1 @@
+"""The chamberlain: measures, restarts what hangs, cleans, keeps the budget, reports."""

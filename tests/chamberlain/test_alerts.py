@@ -1,0 +1,67 @@
+"""People are told of a condition once when it begins, and once more when it is over."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kingdom.chamberlain.alerts import Alerts
+from kingdom.chamberlain.duty import Office
+from kingdom.store.paths import BaseDir
+from tests.support.household import office_in, said
+from tests.support.kingdom import MovableClock
+
+
+def test_once_at_the_beginning_and_once_at_the_end(office: Office, base: BaseDir) -> None:
+    alerts = Alerts(office)
+    alerts.start()
+    assert alerts.begin("disk", "The disk is full.")
+    assert not alerts.begin("disk", "The disk is full.")
+    assert alerts.open_ones() == ["disk"]
+    assert alerts.end("disk", "The disk has room again.")
+    assert not alerts.end("disk", "The disk has room again.")
+    assert said(base) == ["The disk is full.", "The disk has room again."]
+    assert alerts.begin("disk", "The disk is full again.")
+    assert len(said(base)) == 3
+
+
+def test_the_next_chamberlain_knows_what_was_told(base: BaseDir, clock: MovableClock) -> None:
+    with office_in(base, clock) as office:
+        first = Alerts(office)
+        first.start()
+        first.begin("king", "The king hangs.")
+    with office_in(base, clock) as office:
+        second = Alerts(office)
+        second.start()
+        assert not second.begin("king", "The king hangs.")
+        assert second.end("king", "The king is back.")
+    assert said(base) == ["The king hangs.", "The king is back."]
+
+
+@pytest.mark.parametrize("damage", ["", "[]", '{"king": 3}', '{"king": {"is_open": true}}', "{"])
+def test_a_damaged_file_costs_what_it_told(base: BaseDir, office: Office, damage: str) -> None:
+    path = Path(office.path("alerts.json"))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(damage)
+    alerts = Alerts(office)
+    alerts.start()
+    assert alerts.open_ones() == []
+    assert alerts.begin("king", "The king hangs.")
+
+
+def test_what_was_written_and_not_published_is_published_at_the_next_start(
+    base: BaseDir, clock: MovableClock
+) -> None:
+    with office_in(base, clock) as office:
+        alerts = Alerts(office)
+        alerts.start()
+        publish, office.bus.publish = office.bus.publish, None  # type: ignore[method-assign,assignment]
+        with pytest.raises(TypeError):
+            alerts.begin("king", "The king hangs.")
+        office.bus.publish = publish  # type: ignore[method-assign]
+    assert said(base) == []
+    for _ in range(2):
+        with office_in(base, clock) as office:
+            Alerts(office).start()
+    assert said(base) == ["The king hangs."]

@@ -1,0 +1,51 @@
+"""A chamberlain's office to send on its rounds by hand."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from kingdom.bus.opening import open_bus
+from kingdom.chamberlain.duty import Office
+from kingdom.clock import Clock
+from kingdom.runtime.config import LiveConfig
+from kingdom.runtime.internal_log import InternalLog
+from kingdom.runtime.logging import configure, get_logger
+from kingdom.runtime.role import Setting
+from kingdom.store import disk
+from kingdom.store.paths import BaseDir
+
+NAME = "chamberlain"
+
+
+@contextmanager
+def office_in(base: BaseDir, clock: Clock) -> Iterator[Office]:
+    """One life of the chamberlain, as its duties see it."""
+    configure(NAME, base, environment={}, stream=io.StringIO(), clock=clock)
+    config = LiveConfig(base, {}, clock)
+    bus = open_bus(base, config.current.settings, clock=clock)
+    disk.make_directory(base.path("state", NAME))  # its seat
+    internal = InternalLog(base, NAME, clock)
+    try:
+        yield Office(Setting(NAME, base, {}, bus, config, clock, get_logger(), internal))
+    finally:
+        bus.close()
+
+
+def internal_events(base: BaseDir, type_: str = "") -> list[dict[str, Any]]:
+    """What `logs/events.log` tells, of this type or of all."""
+    path = Path(base.events_log)
+    lines = path.read_text().splitlines() if path.exists() else []
+    told = [json.loads(line) for line in lines]
+    return [one for one in told if not type_ or one["type"] == type_]
+
+
+def said(base: BaseDir) -> list[str]:
+    """What people are told, oldest first."""
+    found = Path(base.path("queue", "messages")).glob("*/*.json")
+    messages = [json.loads(path.read_text()) for path in found]
+    return [one["content"] for one in sorted(messages, key=lambda one: one["id"])]
