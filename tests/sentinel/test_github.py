@@ -16,9 +16,9 @@ from kingdom.errors import KingdomError
 from kingdom.settings.sentinel import GithubScope
 from kingdom.store.paths import BaseDir
 from tests.support.github_scene import Scene
-from tests.support.github_server import Fault
 from tests.support.kingdom import MovableClock
 from tests.support.lookout import detected, events, forget, work_off
+from tests.support.loopback import Fault
 from tests.support.notifications import BEGAN, Notifying
 
 

@@ -12,10 +12,10 @@ from kingdom.errors import TryLater
 from kingdom.sentinel.post import WatcherOff
 from kingdom.sentinel.watchers import jira as jira_watcher
 from kingdom.store.paths import BaseDir
-from tests.support.github_server import Fault
 from tests.support.jira_server import GATEWAY, FakeJira
 from tests.support.jira_watch import JiraLookout, lookout_on
 from tests.support.kingdom import START, MovableClock
+from tests.support.loopback import Fault
 
 MINUTE = timedelta(minutes=1)
 HOUR = timedelta(hours=1)

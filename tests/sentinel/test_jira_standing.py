@@ -17,10 +17,10 @@ import pytest
 from kingdom.sentinel.daemon import make
 from kingdom.store.paths import BaseDir
 from tests.support.cli import kingdom
-from tests.support.github_server import Fault
 from tests.support.jira_server import ANN, EMAIL, ME, TOKEN, FakeJira
 from tests.support.kingdom import START
 from tests.support.lookout import events
+from tests.support.loopback import Fault
 from tests.support.processes import forked_role
 from tests.support.waiting import eventually
 
