@@ -55,7 +55,7 @@ class Request:
     path: str
     query: Entry
     given: Entry
-    headers: Mapping[str, str]
+    headers: Mapping[str, str]  # names as in If-None-Match
 
 
 class Loopback:
@@ -164,7 +164,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             return
         given = json.loads(sent or b"{}")
-        answer = place.respond(Request(verb, path, query, given, dict(self.headers)), fault)
+        named = {name.title(): value for name, value in self.headers.items()}
+        answer = place.respond(Request(verb, path, query, given, named), fault)
         place.hook("done", verb, path)
         if fault.lost == "after":
             self.close_connection = True
