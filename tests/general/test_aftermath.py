@@ -10,7 +10,8 @@ from pathlib import Path
 
 from tests.support.barracks import Barracks
 from tests.support.git_remotes import BareRemote
-from tests.support.github_server import TOKEN, FakeGitHub, Fault
+from tests.support.github_server import TOKEN, FakeGitHub
+from tests.support.loopback import Fault
 from tests.support.puppets import environment
 from tests.support.soldiers import report
 
