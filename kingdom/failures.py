@@ -38,13 +38,13 @@ FAILURES = {
             "result_unreadable",
             "retry",
             "The soldier's result is not a result: no JSON, or not of the form asked for.",
-            "See it in state/results/TASK-raw-SOLDIER.json; its form: kingdom schema result.",
+            "See it in state/results/TASK-raw-SOLDIER/; its form: kingdom schema result.",
         ),
         Failure(
             "result_contradictory",
             "retry",
             "The soldier's result contradicts itself.",
-            "See it in state/results/TASK-raw-SOLDIER.json; its form: kingdom schema result.",
+            "See it in state/results/TASK-raw-SOLDIER/; its form: kingdom schema result.",
         ),
         Failure(
             "result_too_large",

@@ -292,7 +292,7 @@ class General:
     def _give_up_start(self, attempt: Attempt, fate: NeverBegan) -> None:
         """No attempt is counted. What a former life did not get to start is started now."""
         assert attempt.spec is not None
-        self._files.forget(attempt.spec.soldier_id)
+        self._files.put_away(attempt.spec)
         at_once = attempt.adopted
         attempt.reset()
         if not at_once and not attempt.condemned:

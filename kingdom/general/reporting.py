@@ -174,7 +174,7 @@ class Reporter:
             [Move(attempt.claim, "completed", status=status)], [New("results", result)]
         )
         if attempt.spec is not None and judgement.result is not None:
-            self._files.accept_raw(task.id, attempt.spec.soldier_id)
+            self._files.accept_raw(attempt.spec)
         self._control.forget(task.id)
         self._tell_of_soldier(attempt, judgement, ended)
         self._tell(attempt, result, metrics["duration_seconds"])
@@ -371,4 +371,4 @@ class Reporter:
     def _tidy(self, attempt: Attempt) -> None:
         attempt.close()
         if attempt.spec is not None:
-            self._files.forget(attempt.spec.soldier_id)
+            self._files.put_away(attempt.spec)

@@ -55,11 +55,11 @@ FAILURES: dict[str, tuple[str, str]] = {
     ),
     "result_unreadable": (
         "병사의 결과가 결과가 아닙니다. JSON이 아니거나 정해진 형식이 아닙니다.",
-        "state/results/TASK-raw-SOLDIER.json 파일을 보십시오. 형식은: kingdom schema result",
+        "state/results/TASK-raw-SOLDIER/ 파일을 보십시오. 형식은: kingdom schema result",
     ),
     "result_contradictory": (
         "병사의 결과가 스스로 모순됩니다.",
-        "state/results/TASK-raw-SOLDIER.json 파일을 보십시오. 형식은: kingdom schema result",
+        "state/results/TASK-raw-SOLDIER/ 파일을 보십시오. 형식은: kingdom schema result",
     ),
     "result_too_large": (
         "병사의 결과가 너무 큽니다.",
