@@ -9,7 +9,7 @@ OF_SERVICES = (
         "github_unavailable",
         "wait",
         "GitHub could not be reached, or has trouble of its own.",
-        "It is asked again by itself; if it lasts, check the network and: kingdom status",
+        "It is asked again by itself; if it lasts, check the network and: kingdom status.",
     ),
     Failure(
         "github_limited",
@@ -63,7 +63,7 @@ OF_SERVICES = (
         "slack_unavailable",
         "wait",
         "Slack could not be reached, or has trouble of its own.",
-        "Messages wait and are sent by themselves; see what waits: kingdom queue ls messages",
+        "Messages wait and are sent by themselves; see what waits: kingdom queue ls messages.",
     ),
     Failure(
         "slack_limited",
@@ -76,7 +76,7 @@ OF_SERVICES = (
         "never",
         "Slack does not accept the token.",
         "Install the app in the workspace again, and set its new token, then: kingdom restart "
-        "envoy",
+        "envoy.",
     ),
     Failure(
         "slack_no_channel",
@@ -88,7 +88,7 @@ OF_SERVICES = (
         "slack_not_in_channel",
         "never",
         "The Slack app is not in the channel.",
-        "Invite it there with: /invite @kingdom",
+        "Invite it there with: /invite @kingdom.",
     ),
     Failure(
         "slack_scope",
@@ -100,7 +100,7 @@ OF_SERVICES = (
         "slack_refused",
         "never",
         "Slack refuses what was asked of it.",
-        "Its own word says why; check the app and the channel with: kingdom envoy try",
+        "Its own word says why; check the app and the channel with: kingdom envoy try.",
     ),
     Failure(
         "watcher_off",
@@ -112,7 +112,7 @@ OF_SERVICES = (
         "watcher_crashed",
         "wait",
         "A watcher failed in a way that nobody foresaw.",
-        "It looks again by itself; the log has more: kingdom logs sentinel",
+        "It looks again by itself; the log has more: kingdom logs sentinel.",
     ),
     Failure(
         "action_refused",
@@ -124,7 +124,7 @@ OF_SERVICES = (
         "memory_busy",
         "wait",
         "Someone holds a memory file and does not let go of it.",
-        "Nothing is lost but this lesson; close whatever has it open, such as: kingdom memory edit",
+        "Only this lesson is lost; close whatever has it open, such as: kingdom memory edit.",
     ),
     Failure(
         "memory_unreadable",
@@ -136,6 +136,6 @@ OF_SERVICES = (
         "memory_refused",
         "never",
         "What came out of the editor cannot be kept as memory.",
-        "The copy that was edited is kept; correct it and try again: kingdom memory edit",
+        "The copy that was edited is kept; correct it and try again: kingdom memory edit.",
     ),
 )
