@@ -8,7 +8,6 @@ Nothing is sent twice from here and nothing waits for a limit to pass: whoever a
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -23,7 +22,9 @@ from kingdom.clients.github_faults import (
     GitHubLater,
     GitHubLimited,
     GitHubRefused,
+    decoded,
     fault_in,
+    object_in,
     text_of,
 )
 from kingdom.clients.reach import why_unreached
@@ -127,7 +128,7 @@ class GitHub:
         named = repository_named(text, self._api_url)
         if not named:
             return None
-        found = _object(self._ask("GET", f"/repos/{named}"))
+        found = object_in(self._ask("GET", f"/repos/{named}"))
         today = repository_named(text_of(found, "full_name"))
         if not today:
             raise GitHubLater("GitHub answered something else where a repository was expected.")
@@ -140,7 +141,7 @@ class GitHub:
         """
         if self._me is None:
             try:
-                self._me = text_of(_object(self._ask("GET", "/user")), "login")
+                self._me = text_of(object_in(self._ask("GET", "/user")), "login")
             except GitHubRefused as refused:
                 if refused.status != 403:
                     raise
@@ -179,7 +180,7 @@ class GitHub:
         status, said, body = self._answer(
             "GET", self._path_of(path), dict(asked or {}), headers=headers
         )
-        return Reply(False, said) if status == NOT_MODIFIED else Reply(True, said, _decoded(body))
+        return Reply(False, said) if status == NOT_MODIFIED else Reply(True, said, decoded(body))
 
     def _path_of(self, address: str) -> str:
         """Where the token may go: nowhere but here."""
@@ -223,7 +224,7 @@ class GitHub:
     # How it is asked
 
     def _post(self, path: str, given: dict[str, Any]) -> Posted:
-        posted = _posted(_object(self._ask("POST", path, given=given)))
+        posted = _posted(object_in(self._ask("POST", path, given=given)))
         if not posted.url:
             raise GitHubLater("GitHub did not answer what was posted.")
         return posted
@@ -250,7 +251,7 @@ class GitHub:
         given: dict[str, Any] | None = None,
     ) -> tuple[Any, str]:
         _, headers, body = self._answer(verb, path, asked, given)
-        return _decoded(body), headers.get("link", "")
+        return decoded(body), headers.get("link", "")
 
     def _answer(
         self,
@@ -320,22 +321,6 @@ class GitHub:
                 seconds_between_writes=self._pace[1],
             ).requester
         return self._requester
-
-
-def _decoded(body: str) -> Any:
-    try:
-        return json.loads(body)
-    except (ValueError, RecursionError):
-        raise GitHubLater(
-            "GitHub answered with something else than JSON.",
-            remedy="Look whether api_url leads to GitHub's API, not to a page or a login.",
-        ) from None
-
-
-def _object(value: Any) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise GitHubLater("GitHub answered something else where an object was expected.")
-    return value
 
 
 def _posted(raw: Mapping[str, Any]) -> Posted:
