@@ -8,7 +8,6 @@ Nothing is sent twice from here and nothing waits for a limit to pass: whoever a
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -22,7 +21,9 @@ from kingdom.clients.github_faults import (
     GitHubLater,
     GitHubLimited,
     GitHubRefused,
+    decoded,
     fault_in,
+    object_in,
     text_of,
 )
 from kingdom.clients.github_line import Line
@@ -120,7 +121,7 @@ class GitHub:
         named = repository_named(text, self._api_url)
         if not named:
             return None
-        found = _object(self._ask("GET", f"/repos/{named}"))
+        found = object_in(self._ask("GET", f"/repos/{named}"))
         today = repository_named(text_of(found, "full_name"))
         if not today:
             raise GitHubLater("GitHub answered something else where a repository was expected.")
@@ -133,7 +134,7 @@ class GitHub:
         """
         if self._me is None:
             try:
-                self._me = text_of(_object(self._ask("GET", "/user")), "login")
+                self._me = text_of(object_in(self._ask("GET", "/user")), "login")
             except GitHubRefused as refused:
                 if refused.status != 403:
                     raise
@@ -172,7 +173,7 @@ class GitHub:
         status, said, body = self._answer(
             "GET", self._path_of(path), dict(asked or {}), headers=headers
         )
-        return Reply(False, said) if status == NOT_MODIFIED else Reply(True, said, _decoded(body))
+        return Reply(False, said) if status == NOT_MODIFIED else Reply(True, said, decoded(body))
 
     def _path_of(self, address: str) -> str:
         """Where the token may go: nowhere but here."""
@@ -216,7 +217,7 @@ class GitHub:
     # How it is asked
 
     def _post(self, path: str, given: dict[str, Any]) -> Posted:
-        posted = _posted(_object(self._ask("POST", path, given=given)))
+        posted = _posted(object_in(self._ask("POST", path, given=given)))
         if not posted.url:
             raise GitHubLater("GitHub did not answer what was posted.")
         return posted
@@ -243,7 +244,7 @@ class GitHub:
         given: dict[str, Any] | None = None,
     ) -> tuple[Any, str]:
         _, headers, body = self._answer(verb, path, asked, given)
-        return _decoded(body), headers.get("link", "")
+        return decoded(body), headers.get("link", "")
 
     def _answer(
         self,
@@ -269,22 +270,6 @@ class GitHub:
         if until is not None and now < until <= now + LONGEST_LIMIT:  # else the clock was put back
             raise GitHubLimited("GitHub limits how much it is asked.", until)
         self._left_alone_until = None
-
-
-def _decoded(body: str) -> Any:
-    try:
-        return json.loads(body)
-    except (ValueError, RecursionError):
-        raise GitHubLater(
-            "GitHub answered with something else than JSON.",
-            remedy="Look whether api_url leads to GitHub's API, not to a page or a login.",
-        ) from None
-
-
-def _object(value: Any) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise GitHubLater("GitHub answered something else where an object was expected.")
-    return value
 
 
 def _posted(raw: Mapping[str, Any]) -> Posted:
