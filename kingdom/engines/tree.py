@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import resource
 import signal
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 
 from kingdom import pids
@@ -73,6 +73,15 @@ class Survey:
             waiting += below
         found.discard(wrapper or 0)
         return {pid: self._stopped[pid] for pid in found}
+
+    def below(self, root: int, without: Collection[int] = ()) -> set[int]:
+        """It and all that it started, but for those and what they started."""
+        found, waiting = {root}, [root]
+        while waiting:
+            new = set(self._children.get(waiting.pop(), ())) - found - {*without}
+            found |= new
+            waiting += new
+        return found
 
     def _marked(self) -> dict[bytes | int, list[int]]:
         if self._marks is None:
