@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kingdom.chamberlain.duty import MakeDuty
+from kingdom.chamberlain.heartbeats import Heartbeats
 from kingdom.chamberlain.measuring import Measuring
 
-DUTIES: tuple[MakeDuty, ...] = (Measuring,)
+DUTIES: tuple[MakeDuty, ...] = (Measuring, Heartbeats)

@@ -16,7 +16,9 @@ class ChamberlainPolling(Section):
 
 class Heartbeat(Section):
     threshold_seconds: Seconds = Field(
-        default=120.0, description="A role that has shown no life for so long counts as hung."
+        default=120.0,
+        description="A role that has shown no life for so long counts as hung: it is ended and "
+        "comes back. Less than 30 counts as 30, since a role at rest shows life every 10.",
     )
 
 

@@ -49,4 +49,13 @@ SENTENCES: dict[str, str] = {
     "chamberlain_disk_full": "The disk that holds {place} is {percent} % full: "
     "no work is let in. Make room there.",
     "chamberlain_disk_room": "The disk that holds {place} has room again ({percent} % full).",
+    "chamberlain_hung_warden_kept": "{role} has shown no life for {seconds} seconds: it is ended, "
+    "and the warden starts it again.",
+    "chamberlain_hung_systemd_kept": "{role} has shown no life for {seconds} seconds: it is ended, "
+    "and systemd starts it again.",
+    "chamberlain_hung_alone": "{role} has shown no life for {seconds} seconds: it is ended. "
+    "Nobody starts it again by itself; do it with: kingdom run {role}",
+    "chamberlain_hung_warden": "The {role} has shown no life for {seconds} seconds: what dies is "
+    "not started again. Start everything anew with: kingdom restart",
+    "chamberlain_hung_over": "{role} shows life again.",
 }

@@ -51,6 +51,15 @@ SENTENCES: dict[str, str] = {
     "chamberlain_disk_full": "{place} 디스크가 {percent} % 찼습니다. 새 작업을 받지 않습니다. "
     "공간을 비워 주십시오.",
     "chamberlain_disk_room": "{place} 디스크에 다시 공간이 있습니다({percent} % 사용).",
+    "chamberlain_hung_warden_kept": "{role}, {seconds}초 동안 응답이 없어 끝냅니다. "
+    "warden가 다시 시작합니다.",
+    "chamberlain_hung_systemd_kept": "{role}, {seconds}초 동안 응답이 없어 끝냅니다. "
+    "systemd가 다시 시작합니다.",
+    "chamberlain_hung_alone": "{role}, {seconds}초 동안 응답이 없어 끝냅니다. "
+    "저절로 다시 시작되지 않습니다. 시작하려면: kingdom run {role}",
+    "chamberlain_hung_warden": "{role}, {seconds}초 동안 응답이 없습니다. 죽은 역할이 다시 "
+    "시작되지 않습니다. 모두 새로 시작하려면: kingdom restart",
+    "chamberlain_hung_over": "{role}, 다시 응답합니다.",
 }
 
 # Every failure of `kingdom.failures`: what happened, and what helps. Paths, keys and commands are
