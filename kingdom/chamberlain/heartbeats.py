@@ -54,14 +54,14 @@ class Heartbeats:
         self._alerts.start()
 
     def step(self) -> float:
-        threshold = self._threshold()
-        pause = min(LONGEST_PAUSE, threshold / 4)
+        longest = threshold(self._office)
+        pause = min(LONGEST_PAUSE, longest / 4)
         signs = self._signs()
         self._pulse.look(signs, self._office.clock.monotonic(), pause * 3)
-        if self._pulse.silence(self._office.setting.name) < threshold / 2:
+        if self._pulse.silence(self._office.setting.name) < longest / 2:  # which spares ourselves
             for name, sign in signs.items():
-                if self._is_hung(name, threshold):
-                    self._begin(name, sign, threshold)
+                if name not in self._cases and self._pulse.silence(name) > longest:
+                    self._begin(name, sign, longest)
         for name in list(self._cases):
             self._pursue(name, signs.get(name))
         self._see_to_alerts()
@@ -70,21 +70,12 @@ class Heartbeats:
     def stop(self) -> None:
         """Nothing: what was asked to end is the keeper's now."""
 
-    def _threshold(self) -> float:
-        wanted = self._office.config.settings.chamberlain.heartbeat.threshold_seconds
-        return max(wanted, MISSED * role.LONGEST_WAIT)
-
     def _signs(self) -> dict[str, Sign]:
         seats = [*roll.seats(self._office.base), Seat(self._office.base, WARDEN)]
         held = ((seat, seat.holder()) for seat in seats)
         return {seat.name: Sign(pid, seat.last_beat()) for seat, pid in held if pid is not None}
 
-    def _is_hung(self, name: str, threshold: float) -> bool:
-        if name == self._office.setting.name or name in self._cases:
-            return False
-        return self._pulse.silence(name) > threshold
-
-    def _begin(self, name: str, sign: Sign, threshold: float) -> None:
+    def _begin(self, name: str, sign: Sign, longest: float) -> None:
         keeper = self._keeper(sign.pid)
         words = f"chamberlain_hung_{'warden' if name == WARDEN else keeper}"
         text = self._office.words(words, role=name, seconds=f"{self._pulse.silence(name):.0f}")
@@ -92,7 +83,7 @@ class Heartbeats:
         self._cases[name] = Case(sign.pid, pids.started(sign.pid), now, text, keeper)
         seen = None if sign.beat is None else isoformat(datetime.fromtimestamp(sign.beat, UTC))
         self._office.tell(
-            "system.heartbeat_missed", target=name, last_seen=seen, threshold_seconds=threshold
+            "system.heartbeat_missed", target=name, last_seen=seen, threshold_seconds=longest
         )
         self._office.log.error("role.hung", target=name, pid=sign.pid, last_seen=seen)
         if name != WARDEN:
@@ -136,6 +127,12 @@ class Heartbeats:
             name = condition.removeprefix(CONDITION)
             if name not in self._cases and self._pulse.lives(name):
                 self._alerts.end(condition, self._office.words("chamberlain_hung_over", role=name))
+
+
+def threshold(office: Office) -> float:
+    """Seconds without a sign of life after which a role counts as hung."""
+    wanted = office.config.settings.chamberlain.heartbeat.threshold_seconds
+    return max(wanted, MISSED * role.LONGEST_WAIT)
 
 
 def is_a_service(cgroup: bytes) -> bool:

@@ -6,13 +6,17 @@
 from __future__ import annotations
 
 import os
+import sys
 from dataclasses import dataclass
 
-from kingdom.engines import tree
+from kingdom.engines import soldier, tree
 from kingdom.store import disk
 from kingdom.store.paths import BaseDir
 
 SUFFIX, CLAIM, EXIT = ".json", ".claim", ".exit"
+OF_ENGINES = (".settings", ".schema")
+_ISOLATED = ["-I", "-S"]
+_PROGRAM = os.path.basename(soldier.__file__)  # it may lie elsewhere since an upgrade
 _LARGEST_CLAIM = 64
 
 
@@ -31,6 +35,12 @@ def path_of(base: BaseDir, soldier_id: str, suffix: str = SUFFIX) -> str:
     return os.path.join(base.soldiers, f"{soldier_id}{suffix}")
 
 
+def argv(base: BaseDir, soldier_id: str) -> list[str]:
+    """What its session runs."""
+    program = os.path.abspath(soldier.__file__)
+    return [sys.executable, *_ISOLATED, program, path_of(base, soldier_id)]
+
+
 def runner_of(base: BaseDir, soldier_id: str) -> Runner | None:
     """None before the wrapper has begun, and when it never will."""
     words = disk.head(path_of(base, soldier_id, CLAIM), _LARGEST_CLAIM).split()
@@ -46,3 +56,22 @@ def ids_with(base: BaseDir, suffix: str = SUFFIX) -> set[str]:
         for name in disk.names(base.soldiers)
         if name.endswith(suffix) and not name.startswith(".")
     }
+
+
+def running(base: BaseDir) -> dict[str, int]:
+    """Soldiers whose wrapper runs, also if their files are gone, and its pid."""
+    found = {}
+    for pid in filter(str.isdecimal, os.listdir("/proc")):
+        # The tmux server that was started with it bears the same words, after others of its own.
+        match tree.words_of(int(pid)):
+            case [_, *options, program, path] if options == _ISOLATED:
+                place, name = os.path.split(path)
+                if place == base.soldiers and os.path.basename(program) == _PROGRAM:
+                    found[name.removesuffix(SUFFIX)] = int(pid)
+    return found
+
+
+def forget(base: BaseDir, soldier_id: str) -> None:
+    """The spec goes first: a wrapper that comes late then finds nothing to run."""
+    for suffix in (SUFFIX, *OF_ENGINES, EXIT, CLAIM):
+        disk.remove(path_of(base, soldier_id, suffix))

@@ -20,13 +20,12 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Self
 
 from kingdom.engines import attempts
-from kingdom.engines.attempts import CLAIM, EXIT, SUFFIX, Runner
+from kingdom.engines.attempts import CLAIM, EXIT, OF_ENGINES, SUFFIX, Runner
 from kingdom.models.ids import is_id
 from kingdom.store import disk, leftovers
 from kingdom.store.paths import BaseDir
 from kingdom.store.state import read_json, write_json
 
-OF_ENGINES = (".settings", ".schema")
 REVOKED = "revoked"
 LOST = "lost"
 _LARGEST = 16 * 1024 * 1024
@@ -171,9 +170,7 @@ class SoldierFiles:
         return disk.exists(path) and not is_revoked and self.runner_of(soldier_id) is None
 
     def forget(self, soldier_id: str) -> None:
-        """The spec goes first: a wrapper that comes late then finds nothing to run."""
-        for suffix in (SUFFIX, *OF_ENGINES, EXIT, CLAIM):
-            disk.remove(self.path(soldier_id, suffix))
+        attempts.forget(self._base, soldier_id)
 
     def clear_temporaries(self) -> None:
         """Of a wrapper that was killed while it wrote."""

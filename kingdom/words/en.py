@@ -58,4 +58,8 @@ SENTENCES: dict[str, str] = {
     "chamberlain_hung_warden": "The {role} has shown no life for {seconds} seconds: what dies is "
     "not started again. Start everything anew with: kingdom restart",
     "chamberlain_hung_over": "{role} shows life again.",
+    "chamberlain_abandoned": "{general} does not run, and tasks in progress wait for it "
+    "({count}, such as {task}). Start it with: kingdom start, or end them with: "
+    "kingdom cancel TASK",
+    "chamberlain_abandoned_over": "No task waits in vain for {general} any more.",
 }
