@@ -17,6 +17,7 @@ class Absence:
     def __init__(self, office: Office) -> None:
         self._office = office
         self._since: dict[str, float] = {}
+        self._asked: set[str] = set()  # for, in this round
         self._looked: float | None = None
 
     def look(self, longest_pause: float) -> None:
@@ -25,12 +26,15 @@ class Absence:
         if self._looked is not None and now - self._looked > longest_pause:
             self._since.clear()
         self._looked = now
+        self._since = {what: self._since[what] for what in self._asked & self._since.keys()}
+        self._asked.clear()
 
     def is_gone(self, general: str) -> bool:
         return self.has_lasted(general, not Seat(self._office.base, general).is_taken())
 
     def has_lasted(self, what: str, holds: bool) -> bool:
-        """Whether that has held for the whole time, in every look."""
+        """Whether that has held for the whole time, in every round."""
+        self._asked.add(what)
         if not holds:
             self._since.pop(what, None)
             return False

@@ -100,6 +100,7 @@ def test_what_other_duties_say_is_in_it(duty: Measuring, office: Office, base: B
     assert "reason" not in written(base)
 
 
+@pytest.mark.provokes("system.health_changed", "system.resource_warning")
 def test_a_change_of_health_and_each_crossing_is_told_once(
     duty: Measuring, weather: Weather, base: BaseDir
 ) -> None:

@@ -90,6 +90,7 @@ def taken_away(barracks: Barracks, task: str) -> None:
     (queue / "in_progress" / f"{task}.json").rename(queue / "completed" / f"{task}.json")
 
 
+@pytest.mark.provokes("system.session_orphaned", "recovery.sessions_cleaned")
 def test_what_is_left_of_a_killed_soldier_and_its_general_is_struck_out(
     barracks: Barracks, duty: Round
 ) -> None:
@@ -140,6 +141,7 @@ def test_a_soldier_whose_general_is_gone_goes_on_while_its_task_is_in_progress(
     assert barracks.wrapper(task) == wrapper
 
 
+@pytest.mark.provokes("soldier.killed", "recovery.session_killed")
 def test_one_without_a_task_and_a_general_is_ended_with_all_that_it_started(
     barracks: Barracks, duty: Round
 ) -> None:
