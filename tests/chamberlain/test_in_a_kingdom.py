@@ -64,14 +64,17 @@ def test_roles_and_soldiers_are_measured_and_shown(realm: BaseDir) -> None:
     assert " MB" in at_work
 
 
-def test_an_overloaded_machine_keeps_work_out_and_that_is_said(realm: BaseDir) -> None:
+def test_an_overloaded_machine_keeps_work_out_and_that_is_said(
+    realm: BaseDir, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kingdom.runtime.role.LONGEST_WAIT", 0.1)  # nothing wakes the king here
     configure(realm, thresholds={"yellow": 0, "orange": 0, "red": 0, "disk": 100})
     assert kingdom("start", base=realm).code == 0
     eventually(lambda: internal_events(realm, "system.health_changed"), "health is told")
     kingdom("send", "test.gen-a", base=realm)
     eventually(lambda: internal_events(realm, "event.deferred"), "the king holds it back")
     (deferred,) = internal_events(realm, "event.deferred")
-    assert deferred["data"]["reason"].startswith("health_red: Health is red")
+    assert deferred["data"]["reason"].startswith("health_red: Health is red (")
     shown = kingdom("status", base=realm).out
     assert "health     red, for memory_percent: " in shown or ", for cpu_percent: " in shown
     console = Path(realm.path("logs", "console.log"))
