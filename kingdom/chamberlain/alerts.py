@@ -6,8 +6,6 @@ published: a crash in between publishes the same message again, and the bus know
 
 from __future__ import annotations
 
-from typing import Any
-
 from kingdom.chamberlain.duty import Office
 from kingdom.clock import isoformat
 from kingdom.models.fields import Urgency
@@ -24,12 +22,12 @@ class Alerts:
     def __init__(self, office: Office) -> None:
         self._office = office
         self._path = office.path("alerts.json")
-        self._told: dict[str, dict[str, Any]] = {}
+        self._told = office.board.told  # one for all: each writes the whole file
 
     def start(self) -> None:
         kept = read_json(self._path, {})
         entries = kept.items() if isinstance(kept, dict) else ()
-        self._told = {name: told for name, told in entries if _is_whole(told)}
+        self._told |= {name: told for name, told in entries if _is_whole(told)}
         for name in list(self._told):
             self._publish(name)
 

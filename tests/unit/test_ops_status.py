@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from kingdom.cli.status import facts
 from kingdom.clock import SystemClock, isoformat
 from kingdom.envoy.answers import id_prefix
 from kingdom.envoy.notebook import questions_path
@@ -315,3 +316,23 @@ def test_an_entry_spelled_otherwise_is_read_by_the_model_and_a_wrong_one_left_ou
         {"task_id": "task-20260207-002", **earlier},
         {"task_id": "task-20260207-001", **QUESTION},
     ]
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["", "[]", "{", '{"health": 3}', '{"health": "green"}', '{"health": "green", "usage": 3}',
+     '{"health": "red", "usage": {"king": 3}, "cpu_percent": "x", "updated_at": 5}',
+     '{"health": "red", "usage": {"king": {"cpu_percent": true}}, "updated_at": "never"}'],
+)  # fmt: skip
+def test_measurements_that_are_damaged_cost_no_more_than_themselves(
+    base: BaseDir, content: str
+) -> None:
+    init(base)
+    lock = Seat(base, "king").take()
+    Path(base.resources_file).write_text(content)
+    found = status(base, environment())
+    (king,) = found["roles"]
+    assert (king["cpu_percent"], king["memory_mb"]) == (None, None)
+    lines = list(facts(found))
+    assert not found["health"] or any("health     counts as orange" in one for one in lines)
+    lock.close()
