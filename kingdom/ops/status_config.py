@@ -96,11 +96,15 @@ def _stamps_below(path: str, depth: int) -> Iterator[Stamp]:
     """Of more than is ever read there, so that what counts need not be named here as well."""
     try:
         facts = os.stat(path)
-        names = disk.names(path) if stat.S_ISDIR(facts.st_mode) and depth else []
+        is_listed = stat.S_ISDIR(facts.st_mode) and depth > 0
+        names = disk.names(path) if is_listed else []
     except OSError:  # a link to nowhere, say; if it counts, the check says so
         yield [path, 0]
         return
-    yield [path, facts.st_ctime_ns, facts.st_mtime_ns, facts.st_ino, facts.st_size]
+    if is_listed:  # by its names: its own times change when Python puts a __pycache__ there
+        yield [path, 0, facts.st_ino]
+    else:
+        yield [path, facts.st_ctime_ns, facts.st_mtime_ns, facts.st_ino, facts.st_size]
     for name in sorted(names):
         if not name.startswith(".") and name != "__pycache__":
             yield from _stamps_below(os.path.join(path, name), depth - 1)

@@ -198,6 +198,15 @@ def test_another_program_checks_for_itself(ready: BaseDir) -> None:
     assert loading.__file__ in {path for path, *_ in stamps}
 
 
+def test_what_python_keeps_beside_its_sources_is_no_change(ready: BaseDir) -> None:
+    place = Path(ready.path("config", "generals"))
+    place.mkdir(exist_ok=True)
+    configured(ready)
+    falsify_note(ready)
+    (place / "__pycache__").mkdir()
+    assert is_believed(ready)
+
+
 def test_what_was_written_a_moment_ago_is_not_noted(ready: BaseDir) -> None:
     configured(ready, later(0.0))
     assert not os.path.exists(checked_file(ready))
