@@ -16,12 +16,14 @@ from collections.abc import Mapping, Sequence
 
 from kingdom.bus.port import Accept
 from kingdom.king.burials import Burials
+from kingdom.king.courtesy import Courtesy
 from kingdom.king.desk import Desk
 from kingdom.king.dispatch import Dispatch
 from kingdom.king.gate import Deferrals, Gate
 from kingdom.king.lookouts import Lookouts
 from kingdom.king.outstanding import Outstanding
 from kingdom.king.petitions import Petitions
+from kingdom.king.questions import OpenQuestions
 from kingdom.king.reports import Events, Reports
 from kingdom.king.timetable import Timetable
 from kingdom.king.vigil import Vigil
@@ -45,7 +47,9 @@ class King:
         self._reports = Reports(desk, events, outstanding, control)
         self._petitions = Petitions(desk, self._gate, outstanding, control)
         self._timetable = Timetable(desk, self._gate, outstanding)
-        self._dispatch = Dispatch(desk, self._gate, outstanding, self._deferrals)
+        questions = OpenQuestions(setting.base)
+        self._courtesy = Courtesy(desk, self._gate, outstanding, questions)
+        self._dispatch = Dispatch(desk, self._gate, outstanding, self._deferrals, self._courtesy)
         self._vigil = Vigil(desk, events, outstanding, control)
         self._burials = Burials(desk)
         self._lookouts = Lookouts(desk)
@@ -68,10 +72,12 @@ class King:
         self._burials.step(interval)
         self._lookouts.step(interval)
         self._timetable.step()
+        self._courtesy.step()
         self._dispatch.step()
         self._deferrals.step()
         self._desk.reserve.refill()
-        return min(interval, self._timetable.seconds_left(), self._gate.seconds_left())
+        waits = (self._timetable, self._gate, self._courtesy)
+        return min(interval, *(one.seconds_left() for one in waits))
 
     def accepts(self) -> Mapping[str, Accept]:
         return {"events": self._gate.accept}

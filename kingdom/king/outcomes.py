@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, assert_never
 
 from kingdom.failures import FAILURES
+from kingdom.king.chat import is_chat
 from kingdom.king.routing import title_of
 from kingdom.models.message import (
     HumanInputRequest,
@@ -39,8 +40,20 @@ class Draft:
 
 @dataclass(frozen=True)
 class Outcome:
+    """Its last draft is the word in the task's own thread."""
+
     event_status: str
     drafts: tuple[Draft, ...]
+
+    @property
+    def announcements(self) -> tuple[Draft, ...]:
+        return self.drafts[:-1]
+
+    def with_word(self, said: str) -> Outcome:
+        """With this below the last word."""
+        last = self.drafts[-1]
+        more = replace(last, content=f"{last.content}\n{said}")
+        return replace(self, drafts=(*self.announcements, more))
 
 
 def outcome(result: AnyResult, task: Task, words: Words, now: datetime, wait: float) -> Outcome:
@@ -48,7 +61,9 @@ def outcome(result: AnyResult, task: Task, words: Words, now: datetime, wait: fl
     announcements = tuple(_announcements(result, task, words))
     match result:
         case Success():
-            closing = _closing(words("king_success", summary=result.summary, **_names(task)))
+            is_reply = is_chat(task.type) and result.summary.strip()
+            done = words("king_success", summary=result.summary, **_names(task))
+            closing = _closing(result.summary if is_reply else done)
         case Skipped():
             closing = _closing(words("king_skipped", reason=result.reason, **_names(task)))
         case Failed() | Killed():

@@ -34,6 +34,26 @@ SENTENCES: dict[str, str] = {
     "king_status_killed": "killed",
     "king_status_skipped": "skipped",
     "king_status_needs_human": "needs_human",
+    # What the king says to people who write to the kingdom.
+    "king_hello": "Hello! This is how things stand:",
+    "king_welcome": "You are welcome!",
+    "king_at_work": "At work ({count}):",
+    "king_queued": "Next ({count}):",
+    "king_idle": "Nothing is being done just now.",
+    "king_waiting": "Waiting to be let in: {count}",
+    "king_questions": "Questions that wait for your answer ({count}):",
+    "king_and_more": "- and {count} more",
+    "king_well": "All is well.",
+    "king_frozen": "No new work begins: the kingdom is frozen. Go on with: kingdom thaw",
+    "king_no_engine": "No new work begins: {reason}",
+    "king_unwell": "The machine is busy (health: {health}), so new work waits.",
+    "king_short_of_tokens": "The day's budget is at its {level} level, so new work waits.",
+    "king_routed": "{general} takes it up as {task}.",
+    "king_route_unknown": "This was meant for {general}, which is not installed. See who is with: "
+    "kingdom general list",
+    "king_route_again": "This was passed on once already, so it is not passed on to {general}. Say "
+    "it again, beginning with the name of the general you mean.",
+    "king_route_not_yours": "Only members may have work passed on to {general}.",
     # Why the king does not take an answer, or do what a command asks.
     "king_no_task": "No task {task} is known.",
     "king_no_question": "{task} asked no question.",

@@ -36,6 +36,26 @@ SENTENCES: dict[str, str] = {
     "king_status_killed": "강제 종료",
     "king_status_skipped": "건너뜀",
     "king_status_needs_human": "답 필요",
+    # What the king says to people who write to the kingdom.
+    "king_hello": "안녕하세요! 지금 상황은 이렇습니다:",
+    "king_welcome": "천만에요!",
+    "king_at_work": "진행 중 ({count}):",
+    "king_queued": "다음 차례 ({count}):",
+    "king_idle": "지금은 하고 있는 일이 없습니다.",
+    "king_waiting": "들어오기를 기다리는 일: {count}",
+    "king_questions": "답을 기다리는 질문 ({count}):",
+    "king_and_more": "- 그 밖에 {count}건",
+    "king_well": "모두 잘 돌아가고 있습니다.",
+    "king_frozen": "왕국이 멈춰 있어 새 일을 시작하지 않습니다. 이어가려면: kingdom thaw",
+    "king_no_engine": "새 일을 시작하지 않습니다: {reason}",
+    "king_unwell": "기계가 바빠서(health: {health}) 새 일이 기다립니다.",
+    "king_short_of_tokens": "오늘 예산이 {level} 수준이라 새 일이 기다립니다.",
+    "king_routed": "{general}, {task}(으)로 이 일을 맡습니다.",
+    "king_route_unknown": "{general}에게 맡길 일이지만 설치되어 있지 않습니다. 누가 있는지 보려면: "
+    "kingdom general list",
+    "king_route_again": "이미 한 번 넘겨진 일이라 {general}에게 다시 넘기지 않습니다. 맡길 장군의 "
+    "이름으로 시작해 다시 말해 주십시오.",
+    "king_route_not_yours": "구성원만 {general}에게 일을 맡길 수 있습니다.",
     # Why the king does not take an answer, or do what a command asks.
     "king_no_task": "{task}(이)라는 작업이 없습니다.",
     "king_no_question": "{task}에는 질문이 없었습니다.",
