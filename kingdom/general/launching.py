@@ -156,6 +156,7 @@ class Launcher:
             checkout.path if checkout else place,
             failed_before=str(earlier.get("failed") or ""),
             from_untrusted=config.settings.system.memory.from_untrusted,
+            roster=config.roster(besides=general.name),
         )
         return _Job(
             task=task,
@@ -219,6 +220,7 @@ class Launcher:
             home=self._home(job),
             budget_usd=None if limits.budget_usd is None else limits.budget_usd - job.spent_usd,
             max_turns=limits.max_turns,
+            model=job.general.manifest.model_for(job.engine.name),
             result_schema=report_schema() if _is_structured(job.engine, job.config) else {},
         )
         plan = job.engine.plan(order)
