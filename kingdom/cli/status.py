@@ -156,5 +156,6 @@ def questions(asked: list[dict[str, Any]]) -> Iterator[str]:
     if not asked:
         yield "questions  none open"
     for one in asked:
-        yield f"question   {one['task_id']}: {one.get('question')}"
+        parked = " (parked)" if one.get("parked_at") else ""
+        yield f"question   {one['task_id']}{parked}: {one.get('question')}"
         yield f'           kingdom answer {one["task_id"]} "..."'

@@ -22,8 +22,11 @@ class Asked(NamedTuple):
     msg_id: str
     question: str
     asked_at: datetime
-    has_default: bool
     is_parked: bool
+    default: str | None
+    expires_at: datetime | None
+    channel: str
+    thread_ts: str
     trace_id: str | None
 
 
@@ -49,16 +52,29 @@ class OpenQuestions:
 def _read(task_id: object, entry: Any) -> Asked | None:
     if not isinstance(entry, dict) or not is_id(task_id) or entry.get("answered_at"):
         return None
+    asked_at = _moment(entry.get("asked_at"))
+    if asked_at is None:
+        return None
+    return Asked(
+        msg_id=_text(entry, "msg_id") or "",
+        question=_text(entry, "question") or "",
+        asked_at=asked_at,
+        is_parked=bool(entry.get("parked_at")),
+        default=_text(entry, "default"),
+        expires_at=_moment(entry.get("expires_at")),
+        channel=_text(entry, "channel") or "",
+        thread_ts=_text(entry, "thread_ts") or "",
+        trace_id=_text(entry, "trace_id"),
+    )
+
+
+def _text(entry: dict[str, Any], key: str) -> str | None:
+    value = entry.get(key)
+    return value if isinstance(value, str) else None
+
+
+def _moment(value: object) -> datetime | None:
     try:
-        asked_at = read_timestamp(entry.get("asked_at"))
+        return read_timestamp(value)
     except PydanticCustomError:
         return None
-    trace = entry.get("trace_id")
-    return Asked(
-        str(entry.get("msg_id")),
-        str(entry.get("question", "")),
-        asked_at,
-        entry.get("default") is not None,
-        bool(entry.get("parked_at")),
-        trace if isinstance(trace, str) else None,
-    )

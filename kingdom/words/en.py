@@ -25,6 +25,10 @@ SENTENCES: dict[str, str] = {
     "king_resumed": "{who} answered: {answer}\n{general} goes on with {task}.",
     "king_defaulted": "Nobody answered until {moment}, so the default was taken: {answer}\n"
     "{general} goes on with {task}.",
+    "king_reminder": "This question has waited for an answer for {span}: {question}\n"
+    "Reply to it, or use: kingdom answer {task}",
+    "king_parked": "Nobody answered for {span}, so this question is parked, without further "
+    "reminders: {question}\nIt can still be answered: kingdom answer {task}",
     "king_refused_answer": "The answer was not taken: {reason}",
     "king_watcher_trouble": "The {watcher} watcher sees nothing just now. {said}",
     "king_watcher_ok": "The {watcher} watcher sees again.",

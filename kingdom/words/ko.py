@@ -27,6 +27,11 @@ SENTENCES: dict[str, str] = {
     "king_resumed": "{who}의 답: {answer}\n{general}, {task}(으)로 이어갑니다.",
     "king_defaulted": "{moment}까지 아무도 답하지 않아 기본값으로 정했습니다: {answer}\n"
     "{general}, {task}(으)로 이어갑니다.",
+    "king_reminder": "이 질문이 {span} 동안 답을 기다리고 있습니다: {question}\n"
+    "답하거나 다음 명령을 쓰십시오: kingdom answer {task}",
+    "king_parked": "{span} 동안 아무도 답하지 않아 이 질문을 보류하고 더는 알리지 않습니다: "
+    "{question}\n"
+    "지금도 답할 수 있습니다: kingdom answer {task}",
     "king_refused_answer": "답을 받지 않았습니다: {reason}",
     "king_watcher_trouble": "{watcher} 감시자가 지금 아무것도 보지 못합니다. {said}",
     "king_watcher_ok": "{watcher} 감시자가 다시 보고 있습니다.",
