@@ -104,6 +104,9 @@ def facts(found: dict[str, Any]) -> Iterator[str]:
     if found["frozen"]["tasks"]:
         yield f"frozen     {', '.join(found['frozen']['tasks'])}; go on with: kingdom thaw TASK"
     yield from _watchers(found["watchers"])
+    if problem := found["transport_problem"]:
+        said = " ".join(str(problem[key]) for key in ("sentence", "remedy") if problem.get(key))
+        yield f"messages   wait until {problem.get('until')}: {said}"
     yield f"queues     {_queues(found['queues'])}"
 
 

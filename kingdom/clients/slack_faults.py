@@ -52,6 +52,16 @@ class SlackLimited(SlackLater):
         super().__init__(sentence, not_before=not_before, undone=True)
 
 
+class SlackShut(SlackLater):
+    """Slack lets nobody in with this token; what was to be said waits until it does."""
+
+    code = "slack_login"
+
+    def __init__(self, refused: SlackRefused, not_before: datetime) -> None:
+        super().__init__(refused.sentence, not_before=not_before, undone=True)
+        self.remedy = refused.remedy
+
+
 class SlackRefused(NeverWorks):
     """Slack says no, and nothing was done; `error` is its own word for why."""
 

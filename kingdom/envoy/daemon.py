@@ -2,7 +2,7 @@
 
 Reads `queue/messages/pending/`. Writes `queue/messages/{sent,dead}/`, what its transport writes
 (`logs/console.log`), and answers in `queue/events/pending/`. Keeps `state/envoy/`: the thread of
-each task, and the questions that await an answer.
+each task, the questions that await an answer, the last reports, and what keeps its transport.
 
 A crash leaves at most one handful of messages that were shown and are not in `sent/` yet. They
 come back as taken over, and the transport finds them where they were shown instead of showing them
@@ -21,6 +21,8 @@ from kingdom.bus.port import Accept, Claim, Move, Problem
 from kingdom.envoy.answers import BY_DEFAULT, answer_event
 from kingdom.envoy.notebook import Notebook
 from kingdom.envoy.questions import Question, chosen, next_default, with_default_due
+from kingdom.envoy.reports import shown_before
+from kingdom.envoy.standing import Standing
 from kingdom.envoy.threads import named, thread_of
 from kingdom.envoy.transport import Reply, Thread, Transport
 from kingdom.envoy.transports.choosing import chosen_transport
@@ -41,10 +43,16 @@ class Parcel:
     claim: Claim
     thread: Thread | None = None
     tried: bool = False
+    duplicate_of: str = ""  # a report that was shown already, as this message
 
     @property
     def message(self) -> MessageBase:
         return cast(MessageBase, self.claim.message)
+
+    @property
+    def outcome(self) -> dict[str, str]:
+        """What its file says once it is done."""
+        return self.thread._asdict() if self.thread else {"duplicate_of": self.duplicate_of}
 
     @property
     def perhaps_sent(self) -> bool:
@@ -67,12 +75,14 @@ class Envoy:
         self._transport = transport
         sync = setting.config.current.settings.system.durability == "full"
         self._notebook = Notebook(setting.base, sync=sync)
+        self._standing = Standing(setting.base)
         self._in_hand: list[Parcel] = []
         self._resting_until: datetime | None = None  # as the transport wants it
 
     def start(self) -> None:
         """Remember the threads and questions of a former life."""
         self._notebook.load()
+        self._standing.works()
         for path in self._notebook.damaged:
             self._log.warning("state.made_anew", path=path)
         for task_id in list(self._notebook.questions):
@@ -131,24 +141,29 @@ class Envoy:
 
     def _show(self, parcel: Parcel) -> None:
         message = parcel.message
+        parcel.duplicate_of = shown_before(message, self._notebook.reports)
+        if parcel.duplicate_of:
+            return
         thread = thread_of(message, self._notebook.mappings)
         doubtful, parcel.tried = parcel.perhaps_sent, True
         try:
             parcel.thread = self._transport.send(message, thread, perhaps_sent=doubtful)
         except TryLater as error:
-            later = partial(self._later, parcel.claim, error.not_before)
+            later = partial(self._later, parcel.claim, error)
             self._give_back(parcel, later, error)
         except NeverWorks as error:
             self._give_back(parcel, partial(self._buried, parcel.claim), error)
         else:
             self._note(message, parcel.thread)
+            self._standing.works()
 
-    def _later(self, claim: Claim, not_before: datetime | None, problem: Problem) -> str:
+    def _later(self, claim: Claim, error: TryLater, problem: Problem) -> str:
         """No attempt is counted when the trouble is with the transport as a whole: all wait."""
-        if not_before is None:
+        if error.not_before is None:
             return self._bus.retry(claim, problem)
-        self._bus.defer(claim, not_before, problem.message)
-        self._resting_until = not_before
+        self._bus.defer(claim, error.not_before, problem.message)
+        self._resting_until = error.not_before
+        self._standing.rests(error, error.not_before)
         return PENDING
 
     def _buried(self, claim: Claim, problem: Problem) -> str:
@@ -207,20 +222,15 @@ class Envoy:
         self._in_hand = [one for one in self._in_hand if one is not parcel]
 
     def _commit(self, parcels: Iterable[Parcel]) -> None:
-        sent = [(parcel, parcel.thread) for parcel in parcels if parcel.thread]
-        if not sent:
+        done = [parcel for parcel in parcels if parcel.thread or parcel.duplicate_of]
+        if not done:
             return
-        self._bus.commit(
-            Move(
-                parcel.claim,
-                "sent",
-                fields={"channel": thread.channel, "thread_ts": thread.thread_ts},
-            )
-            for parcel, thread in sent
-        )
-        for parcel, thread in sent:
-            self._log.info("message.sent", channel=thread.channel, **_facts(parcel.message))
-            self._tell("message.sent", parcel.message, channel=thread.channel)
+        self._bus.commit(Move(parcel.claim, "sent", fields=parcel.outcome) for parcel in done)
+        for parcel in done:
+            name = "message.sent" if parcel.thread else "report.repeated"
+            self._log.info(name, **_facts(parcel.message), **parcel.outcome)
+            if parcel.thread:
+                self._tell("message.sent", parcel.message, channel=parcel.thread.channel)
 
     # From people to the kingdom
 

@@ -27,6 +27,7 @@ from kingdom.words import ENGLISH, Words
 
 AnyResult = Success | Failed | NeedsHuman | Skipped | Killed
 FINAL = {"final": True}
+DONE, FAILED, CANCELLED, WAITING = "done", "failed", "cancelled", "waiting"  # how a task stands
 
 
 @dataclass(frozen=True)
@@ -137,8 +138,8 @@ def _failed(task: Task, words: Words, error: str, code: str, soldier: object = N
     if remedy := _remedy(words, code, task.id, soldier):
         content = f"{content}\n{remedy}"
     if code == "cancelled":  # by a person: no news to alarm anybody with
-        return _closing(content)
-    return _closing(content, urgency="high")
+        return _closing(content, CANCELLED)
+    return _closing(content, FAILED, urgency="high")
 
 
 def _remedy(words: Words, code: str, task_id: str, soldier: object) -> str:
@@ -156,7 +157,7 @@ def _question(result: NeedsHuman, task: Task, now: datetime, wait: float) -> Dra
         "options": result.options or None,
         "default": default,
         "expires_at": now + timedelta(seconds=wait) if default else None,
-        "reply_context": {"task_id": task.id},
+        "reply_context": {"task_id": task.id, "outcome": WAITING},
     }
     return Draft(HumanInputRequest, result.question, fields)
 
@@ -173,8 +174,9 @@ def _announcements(result: AnyResult, task: Task, words: Words) -> Iterator[Draf
         yield Draft(Notification, content, {"channel": result.notify_channel})
 
 
-def _closing(content: str, **fields: Any) -> Draft:
-    return Draft(ThreadUpdate, content, {"context": FINAL, **fields})
+def _closing(content: str, ended: str = DONE, **fields: Any) -> Draft:
+    told = {"context": FINAL, "reply_context": {"outcome": ended}}
+    return Draft(ThreadUpdate, content, told | fields)
 
 
 def _names(task: Task) -> dict[str, str]:

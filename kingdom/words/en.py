@@ -14,6 +14,11 @@ SENTENCES: dict[str, str] = {
     "envoy_attached": "The whole text is attached ({characters} characters).",
     "envoy_trial": "A test of the connection; this message is removed at once.",
     "envoy_part": "Part {number} of {of}",
+    "envoy_daily_report": "Daily report, {date}",
+    "envoy_report_tasks": "Tasks: {created} begun, {completed} completed, {failed} failed, "
+    "{needs_human} waiting for a person",
+    "envoy_report_soldiers": "Soldiers: {spawned} started, {timeout} out of time",
+    "envoy_report_times": "Average time: {times}",
     "envoy_answer_form": '"your answer"',
     # What the king says of a task.
     "king_started": "{general} takes up {task} ({type})",

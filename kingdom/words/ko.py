@@ -16,6 +16,11 @@ SENTENCES: dict[str, str] = {
     "envoy_attached": "전체 내용은 첨부 파일에 있습니다({characters}자).",
     "envoy_trial": "연결을 확인하는 메시지이며 곧 지워집니다.",
     "envoy_part": "{of}개 중 {number}번째",
+    "envoy_daily_report": "일일 보고, {date}",
+    "envoy_report_tasks": "작업: 시작 {created}, 완료 {completed}, 실패 {failed}, "
+    "답 대기 {needs_human}",
+    "envoy_report_soldiers": "병사: 시작 {spawned}, 시간 초과 {timeout}",
+    "envoy_report_times": "평균 시간: {times}",
     "envoy_answer_form": '"답"',
     # What the king says of a task.
     "king_started": "{general}, {task} 작업을 맡습니다 ({type})",

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from kingdom.models.message import Notification, Report
+from kingdom.runtime.processes import Seat
 from kingdom.store.formats import write_format
 from kingdom.store.paths import BaseDir
 from tests.support.cli import claim_and_die, kingdom
@@ -124,6 +125,20 @@ def test_a_failure_shows_too(
     assert server.in_channel()[0]["reactions"] == ["eyes", "x"]
 
 
+@pytest.mark.parametrize(
+    ("outcome", "reaction"),
+    [("done", "white_check_mark"), ("failed", "x"), ("cancelled", "no_entry_sign")],
+)
+def test_how_it_ended_is_as_the_king_says_whatever_the_urgency(
+    base: BaseDir, server: FakeSlack, slack_life: Callable[[], Life], outcome: str, reaction: str
+) -> None:
+    urgency = "normal" if outcome == "failed" else "high"
+    said: dict[str, Any] = {"context": {"final": True}, "reply_context": {"outcome": outcome}}
+    publish(base, start(1), update(2, urgency=urgency, **said))
+    slack_life().go()
+    assert server.in_channel()[0]["reactions"] == ["eyes", reaction]
+
+
 def test_reactions_that_are_refused_keep_nothing_back(
     base: BaseDir, server: FakeSlack, slack_life: Callable[[], Life]
 ) -> None:
@@ -214,15 +229,30 @@ def test_a_channel_that_takes_nothing_buries_the_message(
     assert code in ("slack_no_channel", "slack_not_in_channel")
 
 
-def test_a_revoked_token_is_told_apart_and_appears_nowhere(
-    base: BaseDir, server: FakeSlack, slack_life: Callable[[], Life]
+def test_with_a_revoked_token_all_waits_until_it_works(
+    base: BaseDir, server: FakeSlack, slack_life: Callable[[], Life], clock: MovableClock
 ) -> None:
+    write_format(base)
+    seat = Seat(base, "envoy").take()
     server.token = "xoxb-another"
-    publish(base, start(1, content=f"the token is {TOKEN}"))
-    slack_life().go()
-    dead = load(base, "messages/dead", FIRST)
-    assert dead["delivery"]["last_error_code"] == "slack_login"
-    assert TOKEN not in dead["delivery"]["last_error_message"]
+    publish(base, start(1, content=f"the token is {TOKEN}"), message(2, task_id="task-20260207-2"))
+    life = slack_life()
+    asked: list[str] = []
+    server.hook = lambda stage, method: asked.append(method) if stage == "received" else None
+    for _ in range(30):
+        clock.advance(60)
+        life.go()
+    assert counts(base) == {"messages/pending": 2}
+    assert len(asked) == 30, "one asks, and the others wait"
+    (line,) = [one for one in kingdom("status", base=base).lines if one.startswith("messages ")]
+    assert "does not accept the token in SLACK_BOT_TOKEN" in line
+    assert "Install the app in the workspace again" in line
+    server.token = TOKEN
+    clock.advance(60)
+    life.go()
+    assert counts(base) == {"messages/sent": 2}
+    assert not [one for one in kingdom("status", base=base).lines if one.startswith("messages ")]
+    seat.close()
     logs = "".join(path.read_text() for path in Path(base.logs).rglob("*") if path.is_file())
     assert TOKEN not in logs
 

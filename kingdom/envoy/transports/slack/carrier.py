@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from kingdom.clients.slack import Posted, Slack
-from kingdom.clients.slack_faults import SlackRefused
+from kingdom.clients.slack_faults import SlackRefused, SlackShut
 from kingdom.clock import Clock, isoformat
 from kingdom.envoy.transport import Reply, Thread
 from kingdom.envoy.transports.slack.letters import Letter, Letters, Part
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 EVENT_TYPE = "kingdom_message"
 _APART = timedelta(hours=1)  # how far Slack's clock and ours may be
+_KNOCK_AGAIN = timedelta(seconds=60)  # with a token that Slack does not accept
 _BLOCKS_REFUSED = ("invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long")
 
 
@@ -48,6 +49,7 @@ class SlackCarrier:
     ) -> None:
         """`letters` and `channel` are asked each time, since configuration may change."""
         self._slack = slack
+        self._clock = clock
         self._letters = letters
         self._places = Places(slack, channel)
         self._marks = Marks(slack, clock, log)
@@ -55,6 +57,14 @@ class SlackCarrier:
     def send(
         self, message: MessageBase, thread: Thread | None, *, perhaps_sent: bool = False
     ) -> Thread:
+        try:
+            return self._send(message, thread, perhaps_sent)
+        except SlackRefused as refused:
+            if refused.code != SlackShut.code:
+                raise
+            raise SlackShut(refused, self._clock.now() + _KNOCK_AGAIN) from refused
+
+    def _send(self, message: MessageBase, thread: Thread | None, perhaps_sent: bool) -> Thread:
         place = self._places.place(message, thread)
         letter = self._letters().letter(message)
         found = self._find(message, place, letter) if perhaps_sent else Found()

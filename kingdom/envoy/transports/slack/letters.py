@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from kingdom.envoy import reports
 from kingdom.envoy.rendering import NOTABLE, Rendering, on_one_line, readable
 from kingdom.envoy.transports.slack.mrkdwn import escaped, mrkdwn, pieces
 from kingdom.models.message import HumanInputRequest, MessageBase
@@ -71,7 +72,7 @@ class Letters:
         self._masked = masked
 
     def letter(self, message: MessageBase) -> Letter:
-        content = self._masked(readable(message.content)).strip()
+        content = self._masked(readable(reports.body(message, self._words))).strip()
         facts = facts_in(content) if len(content) > SHORT_DATA else None
         note = self._words("envoy_attached", characters=f"{len(content):,}")
         said = content if facts is None else facts or note
@@ -86,6 +87,8 @@ class Letters:
 
     def _body(self, message: MessageBase, said: str) -> str:
         said = said or self._words("envoy_no_text")
+        if title := reports.title(message, self._words):
+            return f"# {on_one_line(title)}\n{said}"
         if not isinstance(message, HumanInputRequest):
             return said
         listed = self._options(message) if not is_short(message) else []
