@@ -6,7 +6,7 @@ the logs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -15,10 +15,11 @@ from kingdom.king import chat
 from kingdom.king.courtesy import Courtesy
 from kingdom.king.desk import MOST_AT_ONCE, ROUNDS, Desk
 from kingdom.king.gate import Deferrals, Gate
-from kingdom.king.outcomes import start_of
+from kingdom.king.outcomes import Draft, start_of
 from kingdom.king.outstanding import Outstanding
 from kingdom.king.routing import newest, task_for, trace_of
 from kingdom.models.event import Event
+from kingdom.models.message import ThreadUpdate
 from kingdom.models.task import Task
 from kingdom.runtime.config import General
 
@@ -71,10 +72,19 @@ class Dispatch:
         words = self._desk.words
         tasks = [task for _, task in batch.dispatched]
         starts = self._desk.messages((start_of(task, words), task) for task in tasks)
-        self._desk.hands.commit(moves, [*(New("tasks", task) for task in tasks), *starts])
+        unheard = self._desk.replies(self._unheard(batch.discarded))
+        self._desk.hands.commit(moves, [*(New("tasks", task) for task in tasks), *starts, *unheard])
         for task in tasks:
             self._outstanding.add(task)
         return batch
+
+    def _unheard(self, discarded: list[Claim]) -> Iterator[tuple[Draft, Event]]:
+        """People who wrote to nobody are told whom they can write to."""
+        names = ", ".join(self._desk.config.generals)
+        said = self._desk.words("king_nobody_hears", generals=names)
+        for claim in discarded:
+            if chat.is_chat(_event(claim).type):
+                yield Draft(ThreadUpdate, said), _event(claim)
 
     def _is_answered(self, claim: Claim) -> bool:
         """Small talk is, at once."""

@@ -57,6 +57,8 @@ SENTENCES: dict[str, str] = {
     "king_no_engine": "No new work begins: {reason}",
     "king_unwell": "The machine is busy (health: {health}), so new work waits.",
     "king_short_of_tokens": "The day's budget is at its {level} level, so new work waits.",
+    "king_nobody_hears": "No general answers messages here. Begin with the name of the one you "
+    "mean: {generals}",
     "king_routed": "{general} takes it up as {task}.",
     "king_route_unknown": "This was meant for {general}, which is not installed. See who is with: "
     "kingdom general list",

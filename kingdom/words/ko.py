@@ -60,6 +60,8 @@ SENTENCES: dict[str, str] = {
     "king_no_engine": "새 일을 시작하지 않습니다: {reason}",
     "king_unwell": "기계가 바빠서(health: {health}) 새 일이 기다립니다.",
     "king_short_of_tokens": "오늘 예산이 {level} 수준이라 새 일이 기다립니다.",
+    "king_nobody_hears": "여기에는 메시지에 답하는 장군이 없습니다. 맡길 장군의 이름으로 "
+    "시작해 주십시오: {generals}",
     "king_routed": "{general}, {task}(으)로 이 일을 맡습니다.",
     "king_route_unknown": "{general}에게 맡길 일이지만 설치되어 있지 않습니다. 누가 있는지 보려면: "
     "kingdom general list",

@@ -97,6 +97,38 @@ def test_a_thread_of_the_consoles_goes_on_in_one_of_slacks(
     assert reply["thread_ts"] == parent["ts"] == mappings(base)[TASK]["thread_ts"]
 
 
+def test_a_task_of_a_person_s_message_speaks_under_that_message(
+    base: BaseDir, server: FakeSlack, slack_life: Callable[[], Life]
+) -> None:
+    spoken = server.said("C0KINGDOM", "please look")
+    place = {"channel": "C0KINGDOM", "thread_ts": spoken["ts"]}
+    publish(base, start(1, **place), update(2), update(3, context={"final": True}))
+    slack_life().go()
+    parent, *replies = server.in_channel()
+    assert [one["thread_ts"] for one in replies] == [spoken["ts"]] * 3
+    assert parent["reactions"] == ["eyes", "white_check_mark"]
+    assert mappings(base) == {}
+
+
+@pytest.mark.parametrize("in_thread", [False, True])
+def test_what_was_posted_is_found_again_however_long_ago_that_was(
+    base: BaseDir,
+    server: FakeSlack,
+    slack_life: Callable[[], Life],
+    clock: MovableClock,
+    in_thread: bool,
+) -> None:
+    place = {"channel": "C0KINGDOM", "thread_ts": server.said("C0KINGDOM", "please")["ts"]}
+    server.faults.append(Fault(lost="after", left=3))
+    publish(base, start(1, **(place if in_thread else {})))
+    slack_life().go()
+    assert len(ids(server)) == 1
+    clock.advance(3 * 86_400)
+    slack_life().go()
+    assert ids(server) == [(FIRST, 1)]
+    assert counts(base) == {"messages/sent": 1}
+
+
 # Reactions
 
 

@@ -154,6 +154,15 @@ def test_a_named_general_that_is_busy_gets_it_later(open_court: Court) -> None:
     assert len(open_court.all("tasks")) == 2
 
 
+def test_where_nobody_hears_people_they_are_told_whom_to_name(court: Court) -> None:
+    court.send(said("1", "please fix the build", "7.1"), event("2", type="not.wanted"))
+    court.king().step()
+    (told,) = court.all("messages")
+    assert told["content"].endswith("Begin with the name of the one you mean: gen-pr")
+    assert (told["channel"], told["thread_ts"]) == ("C1", "7.1")
+    assert court.state("events", "evt-test-1") == "completed"
+
+
 # Passing on
 
 
