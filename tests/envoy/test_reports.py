@@ -127,6 +127,9 @@ def test_killed_anywhere_each_goes_out_once(scratch: Path) -> None:
         life.end()
         assert shown(base) == ["msg-20260207-001", "msg-20260207-003"]
         assert counts(base) == {"messages/sent": 3}
+        repeated = [load(base, "messages/sent", f"msg-20260207-00{n}") for n in (1, 2, 3)]
+        firsts = [one.get("duplicate_of") for one in repeated]
+        assert firsts == [None, "msg-20260207-001", None]
         shutil.rmtree(base.root)
     assert point > 10
 

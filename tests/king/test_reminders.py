@@ -93,7 +93,7 @@ def test_after_three_days_away_it_is_said_once(court: Court, base: BaseDir) -> N
     reign(court, steps=5)
     show(court)
     reign(court, steps=5)
-    assert len(sent(base)) == 1
+    assert (len(sent(base)), told(base)) == (1, [])
     court.clock.advance(DAY - 120)  # 12 seconds past the fourth day
     reign(court, steps=1)
     assert len(told(base)) == 1, "the next one comes a day after the last that was due"
