@@ -63,6 +63,8 @@ class Dispatch:
 
     def _handle(self, claims: list[Claim]) -> _Batch:
         batch = self._decide([claim for claim in claims if not self._is_answered(claim)])
+        if batch == _Batch():
+            return batch
         moves = [
             Move(claim, "dispatched", fields={"task_id": task.id, "trace_id": task.trace_id})
             for claim, task in batch.dispatched
