@@ -47,6 +47,7 @@ class Notebook:
         self._base = base
         self._sync = sync
         self._written: dict[str, Any] = {}
+        self._kept: dict[str, Mappings | Questions] = {}  # which entries that was made of
         self.mappings: Mappings = {}
         self.questions: Questions = {}
         self.damaged: list[str] = []  # files that were there and could not be read
@@ -90,8 +91,11 @@ class Notebook:
         self._write(questions_path(self._base), self.questions)
 
     def _write(self, path: str, entries: Mappings | Questions) -> None:
+        if self._kept.get(path) is entries:
+            return
         content = {task: one.written() for task, one in entries.items()}
         if self._written.get(path) == content:
+            self._kept[path] = entries
             return
         try:
             write_json(path, content, sync=self._sync)
@@ -101,7 +105,7 @@ class Notebook:
                 remedy="Free some disk space, or see to its permissions.",
                 code="state_unwritable",
             ) from error
-        self._written[path] = content
+        self._written[path], self._kept[path] = content, entries
 
 
 def read_entries(path: str, kind: type[Entry]) -> dict[str, Entry] | None:
