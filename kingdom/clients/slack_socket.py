@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 PING = 3.0  # seconds
 SILENCE = 10.0  # without an answer to a ping: the line is dead, whatever the kernel believes
 FIRST_PAUSE, LONGEST_PAUSE, AFTER_REFUSAL = 1.0, 60.0, 300.0
+STEADY = 10.0  # a line that stood so long is followed by another at once
 _MOST_WAITING = 10_000  # envelopes; Slack sends again what was not acknowledged
 _BUFFER = 65_536  # the library recurses once for each of these in a message
 _PATIENCE = 30.0  # for the rest of a message that has begun, and for a line to take ours
@@ -106,8 +107,9 @@ class SlackSocket:
     def _live(self) -> None:
         pause = 0.0
         while not self._ended.wait(pause):
+            began = self._clock.monotonic()
             try:
-                stood = self._hold_a_line()
+                self._hold_a_line()
             except SlackRefused as refused:
                 self._trouble(refused)
                 pause = AFTER_REFUSAL
@@ -115,7 +117,8 @@ class SlackSocket:
                 self._trouble(later)
                 pause = max(self._grown(pause), self._wait_named(later))
             else:
-                pause = self._first_pause if stood else self._grown(pause)
+                is_steady = self._clock.monotonic() - began > STEADY
+                pause = 0.0 if is_steady else self._grown(pause)
 
     def _grown(self, pause: float) -> float:
         return min(max(pause * 2, self._first_pause), LONGEST_PAUSE)
@@ -129,13 +132,13 @@ class SlackSocket:
         self._troubles.append(error)
         os.eventfd_write(self._wakes, 1)
 
-    def _hold_a_line(self) -> bool:
-        """From its making to its end; whether it ever stood."""
+    def _hold_a_line(self) -> None:
+        """From its making to its end."""
         from slack_sdk.socket_mode.builtin.connection import Connection, ConnectionState
 
         with suppress(BlockingIOError):
             os.eventfd_read(self._leaves)
-        before, address = self.lines, self._address()
+        address = self._address()
         line = Connection(
             address,
             silent_logger(),
@@ -157,7 +160,6 @@ class SlackSocket:
             self._tend(line)
         finally:
             self._drop(line, state, reader)
-        return self.lines > before
 
     def _address(self) -> str:
         """Only where it is safe: the library encrypts by the port alone."""

@@ -31,7 +31,10 @@ class Line:
         self.silent = False
 
     def send(self, message: Entry) -> None:
-        self._frame(_TEXT, json.dumps(message).encode())
+        self.send_text(json.dumps(message).encode())
+
+    def send_text(self, text: bytes) -> None:
+        self._frame(_TEXT, text)
 
     def say_goodbye(self) -> None:
         self._frame(_CLOSE, struct.pack("!H", 1000))
@@ -65,6 +68,7 @@ class Lines:
         self.made = 0
         self.sent: dict[str, Entry] = {}
         self.acknowledged: list[str] = []
+        self.pings = 0
         self.loses_acknowledgements = False
 
     def serve(self, handler: BaseHTTPRequestHandler) -> None:
@@ -98,6 +102,7 @@ class Lines:
             if line.silent:
                 continue
             if head[0] & 0x0F == _PING:
+                self.pings += 1
                 line.pong(data)
             elif head[0] & 0x0F == _TEXT and not self.loses_acknowledgements:
                 self.acknowledged.append(json.loads(data)["envelope_id"])
