@@ -266,10 +266,10 @@ class Envoy:
             until=until,
         )
         self._publish(event)
+        self._transport.close_question(question, closing_line(self._words, text, answered_by))
         self._notebook.revise(task_id, question.revised(answered_at=now))
         self._notebook.save()
         self._log.info("question.answered", task_id=task_id, answered_by=answered_by, id=event.id)
-        self._transport.close_question(question, closing_line(self._words, text, answered_by))
 
     def _publish(self, event: Event) -> None:
         if self._bus.publish("events", event)[0]:

@@ -70,6 +70,7 @@ class Lines:
         self.acknowledged: list[str] = []
         self.pings = 0
         self.loses_acknowledgements = False
+        self.sends_again = False  # on a new line, what was not acknowledged
 
     def serve(self, handler: BaseHTTPRequestHandler) -> None:
         """Until the line ends."""
@@ -85,6 +86,8 @@ class Lines:
         self.open.append(line)
         self.made += 1
         line.send({"type": "hello", "num_connections": 1})
+        if self.sends_again:
+            self.replay_what_was_not_acknowledged()
         try:
             self._listen(line, handler)
         except (OSError, struct.error):
