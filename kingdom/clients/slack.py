@@ -119,11 +119,13 @@ class Slack:
             self._me = Me(*(_text(told, key) for key in ("user_id", "bot_id", "user", "team")))
         return self._me
 
-    def history(self, channel: str, oldest: str, latest: str = "") -> Iterator[Entry]:
+    def history(
+        self, channel: str, oldest: str, latest: str = "", *, limit: int = PER_PAGE
+    ) -> Iterator[Entry]:
         """What was said there between, newest first, without what is in threads."""
         asked = {"channel": channel, "oldest": oldest, "include_all_metadata": True}
         asked |= {"latest": latest} if latest else {}
-        return self._pages("conversations.history", "messages", asked)
+        return self._pages("conversations.history", "messages", asked, limit)
 
     def replies(self, channel: str, ts: str, oldest: str) -> Iterator[Entry]:
         """A thread: its parent, then what was said since, oldest first."""

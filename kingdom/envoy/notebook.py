@@ -93,7 +93,11 @@ class Notebook:
     def _write(self, path: str, entries: Mappings | Questions) -> None:
         if self._kept.get(path) is entries:
             return
-        content = {task: one.written() for task, one in entries.items()}
+        old, known = self._kept.get(path, {}), self._written.get(path, {})
+        content = {
+            task: known[task] if old.get(task) is one else one.written()
+            for task, one in entries.items()
+        }
         if self._written.get(path) == content:
             self._kept[path] = entries
             return

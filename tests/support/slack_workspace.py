@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from decimal import Decimal
+from itertools import islice
 from typing import Any
 
 from tests.support.slack_blocks import flaw_in, mentions_in
@@ -159,8 +159,9 @@ class Workspace:
     def history(self, given: Entry) -> Entry:
         """Newest first, without what is in threads."""
         channel = self._readable(given)
-        found = [o for o in channel.messages if o.get("thread_ts", o["ts"]) == o["ts"]]
-        return self._messages([one for one in found if _since(one, given)][::-1], given)
+        newest_first = reversed(channel.messages)
+        parents = (one for one in newest_first if one.get("thread_ts", one["ts"]) == one["ts"])
+        return self._messages((one for one in parents if _since(one, given)), given)
 
     def replies(self, given: Entry) -> Entry:
         """The parent, then what answers it, oldest first."""
@@ -281,21 +282,24 @@ class Workspace:
             raise Refusal("cant_update_message")
         return channel, message
 
-    def _messages(self, found: list[Entry], given: Entry) -> Entry:
+    def _messages(self, found: Iterable[Entry], given: Entry) -> Entry:
+        answer = self._page(found, given, "messages")
         hidden = set() if _is_set(given.get("include_all_metadata")) else {"metadata"}
-        shown = [{k: v for k, v in one.items() if k not in hidden} for one in found]
-        for one in shown:
-            one |= {"thread_ts": one["ts"]} if "latest_reply" in one else {}
-        return self._page(shown, given, "messages")
+        answer["messages"] = [
+            {key: value for key, value in one.items() if key not in hidden}
+            | ({"thread_ts": one["ts"]} if "latest_reply" in one else {})
+            for one in answer["messages"]
+        ]
+        return answer
 
-    def _page(self, found: list[Entry], given: Entry, name: str) -> Entry:
+    def _page(self, all_: Iterable[Entry], given: Entry, name: str) -> Entry:
         size = min(int(given.get("limit", 100)), self.most_per_page)
         start = int(given.get("cursor") or 0)
+        found = list(islice(all_, start + size + 1))
         more = start + size < len(found)
         cursor = {"next_cursor": str(start + size) if more else ""}
-        return {
-            name: found[start : start + size], "has_more": more, "response_metadata": cursor
-        }  # fmt: skip
+        page = found[start : start + size]
+        return {name: page, "has_more": more, "response_metadata": cursor}
 
 
 _METHODS: dict[str, Callable[[Workspace, Entry], Entry]] = {
@@ -330,8 +334,16 @@ def _described(channel: Channel) -> Entry:
 
 
 def _since(message: Entry, given: Entry) -> bool:
-    ts = Decimal(message["ts"])
-    return Decimal(given.get("oldest") or 0) < ts < Decimal(given.get("latest") or "Infinity")
+    return (
+        _number(given.get("oldest") or "0")
+        < _number(message["ts"])
+        < _number(given.get("latest") or "9999999999")
+    )
+
+
+def _number(ts: str) -> int:
+    whole, _, part = ts.partition(".")
+    return int(whole) * 1_000_000 + int(f"{part:0<6}"[:6])
 
 
 def _is_set(value: Any) -> bool:

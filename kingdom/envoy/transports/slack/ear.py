@@ -168,8 +168,10 @@ class Ear:
     def _heard(self, came: Came, questions: Questions) -> Heard | None:
         if isinstance(came, Pressed):
             return self._reply(came, "")
-        thread = Thread(came.channel, came.thread_ts)
-        if came.thread_ts and any(one.thread == thread for one in questions.values()):
+        if came.thread_ts and any(
+            one.thread_ts == came.thread_ts and one.channel == came.channel
+            for one in questions.values()
+        ):
             return self._reply(came, came.text)
         if came.calls_us or (came.is_direct and not came.to_us):
             return self._speech(came)

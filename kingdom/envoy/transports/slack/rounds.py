@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from kingdom.clients.slack import PER_PAGE, Slack
+from kingdom.clients.slack import Slack
 from kingdom.clients.slack_faults import SlackLater, SlackRefused
 from kingdom.clock import Clock
 from kingdom.envoy.questions import Question, Questions
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
     from structlog.typing import FilteringBoundLogger
 
 Entry = dict[str, Any]
-Awaited = dict[str, dict[str, Question]]  # by channel and thread
 
 _AT_ONCE = 10  # channels in one step, so that what is to be sent does not wait long
 _MOST_OTHERS = 10  # channels without a question that one round looks at
 _MOST_READ = 20  # threads that one look reads; the others have their news still
-_MOST_PAGES = 20
+_PAGE = 100  # messages; of Slack's own most, 999, few would be read again and again
+_MOST_PAGES = 40
 _BEFORE = timedelta(days=1)  # how old a thread may be that someone calls us in
 _OVERLAP = timedelta(minutes=5)  # what comes by the socket need not come in order
 _APART = timedelta(hours=1)  # how far Slack's clock and ours may be
@@ -54,6 +54,14 @@ class Look:
     channel: str
     newest: str
     said: list[Said] = field(default_factory=list)
+
+
+@dataclass
+class Asked:
+    """The questions of a channel that nobody has answered, by thread."""
+
+    threads: dict[str, Question] = field(default_factory=dict)
+    oldest: str = ""
 
 
 class Rounds:
@@ -79,6 +87,7 @@ class Rounds:
         self._seen: dict[tuple[str, str], str] = {}  # the last reply that was read, by thread
         self._older: dict[str, str] = {}  # where the next older page of a channel begins
         self._refused: set[str] = set()
+        self._sorted: tuple[Questions, dict[str, Asked]] | None = None
         self._began = stamp(clock.now() - _SLACK_MINUTE)
 
     @property
@@ -88,8 +97,12 @@ class Rounds:
     def begin(self, questions: Questions, *, thorough: bool) -> None:
         """A round that was not over goes into this one."""
         self._thorough = thorough or (self._thorough and not self.is_over)
-        asked = awaited(questions)
-        self._seen = {key: ts for key, ts in self._seen.items() if key[1] in asked.get(key[0], ())}
+        asked = self._awaited(questions)
+        self._seen = {
+            (channel, ts): replied
+            for (channel, ts), replied in self._seen.items()
+            if ts in asked.get(channel, Asked()).threads
+        }
         others = [one for one in self._places() if one not in asked]
         if not thorough and len(others) > _MOST_OTHERS:
             start = self._turn % len(others)
@@ -102,11 +115,11 @@ class Rounds:
         if self._not_before is not None and self._clock.now() < self._not_before:
             return
         self._not_before = None
-        asked = awaited(questions)
+        asked = self._awaited(questions)
         for _ in range(min(_AT_ONCE, len(self._todo))):
             channel = self._todo[0]
             try:
-                look = self._look(channel, asked.get(channel, {}))
+                look = self._look(channel, asked.get(channel, Asked()))
             except SlackLater as error:
                 self._thorough = True  # by the time it works there may be more than a page
                 self._not_before = error.not_before or self._clock.now() + _SLACK_MINUTE
@@ -119,12 +132,18 @@ class Rounds:
                 yield look
             self._todo.popleft()
 
+    def _awaited(self, questions: Questions) -> dict[str, Asked]:
+        """By channel; sorted out again only when the questions are others."""
+        if self._sorted is None or self._sorted[0] is not questions:
+            self._sorted = questions, awaited(questions)
+        return self._sorted[1]
+
     def _refuse(self, channel: str, refused: SlackRefused) -> None:
         if channel not in self._refused:
             self._refused.add(channel)
             self._log.warning("slack.not_heard", channel=channel, error=str(refused))
 
-    def _look(self, channel: str, asked: dict[str, Question]) -> Look:
+    def _look(self, channel: str, asked: Asked) -> Look:
         since = self._memory.since(channel, self._began)
         look = Look(channel, since)
         me = self._slack.me()
@@ -139,37 +158,39 @@ class Rounds:
                 news.append(entry)
         for entry in news[:_MOST_READ]:
             ts, replied = text_of(entry, "ts"), text_of(entry, "latest_reply")
-            look.said += self._read(channel, ts, since, asked.get(ts))
+            look.said += self._read(channel, ts, since, asked.threads.get(ts))
             self._seen[channel, ts] = replied
             if len(news) <= _MOST_READ:
                 look.newest = later(look.newest, replied)
         look.said.sort(key=lambda one: order(one.ts))
         return look
 
-    def _has_news(self, channel: str, entry: Entry, since: str, asked: dict[str, Question]) -> bool:
+    def _has_news(self, channel: str, entry: Entry, since: str, asked: Asked) -> bool:
         """Whether someone else than us may have replied there, and it was not read yet."""
         ts, replied = text_of(entry, "ts"), text_of(entry, "latest_reply")
         if entry.get("reply_users") == [self._slack.me().user_id]:
             return False
-        known = self._seen.get((channel, ts), "0.0" if ts in asked else before(since, _OVERLAP))
-        return order(replied) > order(known)
+        otherwise = "0.0" if ts in asked.threads else before(since, _OVERLAP)
+        return order(replied) > order(self._seen.get((channel, ts), otherwise))
 
-    def _entries(self, channel: str, since: str, asked: dict[str, Question]) -> list[Entry]:
-        floor = min(before(since, _BEFORE), *(before(ts) for ts in asked), key=order)
+    def _entries(self, channel: str, since: str, asked: Asked) -> list[Entry]:
+        floor = before(since, _BEFORE)
+        if asked.oldest:
+            floor = min(floor, before(asked.oldest), key=order)
         if self._thorough:
             return self._page(channel, floor, pages=_MOST_PAGES)
         newest = self._page(channel, floor)
-        if len(newest) < PER_PAGE:
+        if len(newest) < _PAGE or not asked.oldest or _when(newest[-1]) <= order(asked.oldest):
             return newest
         latest = self._older.pop(channel, text_of(newest[-1], "ts"))
-        older = self._page(channel, floor, latest)
-        if len(older) == PER_PAGE:
+        older = self._page(channel, before(asked.oldest), latest)
+        if len(older) == _PAGE:
             self._older[channel] = text_of(older[-1], "ts")
         return newest + older
 
     def _page(self, channel: str, oldest: str, latest: str = "", pages: int = 1) -> list[Entry]:
-        said = self._slack.history(channel, oldest, latest)
-        found = list(islice(said, PER_PAGE * pages))
+        said = self._slack.history(channel, oldest, latest, limit=_PAGE)
+        found = list(islice(said, _PAGE * pages))
         return [one for one in found if TS.fullmatch(text_of(one, "ts"))]
 
     def _read(
@@ -195,12 +216,13 @@ def _after(question: Question, replies: list[Entry], is_ours: Callable[[Entry], 
     return [one for one in replies if order(text_of(one, "ts")) > asked]
 
 
-def awaited(questions: Questions) -> Awaited:
-    """Those that nobody has answered."""
-    found: Awaited = {}
+def awaited(questions: Questions) -> dict[str, Asked]:
+    found: dict[str, Asked] = {}
     for one in questions.values():
         if one.answered_at is None and TS.fullmatch(one.thread_ts):
-            found.setdefault(one.channel, {})[one.thread_ts] = one
+            found.setdefault(one.channel, Asked()).threads[one.thread_ts] = one
+    for asked in found.values():
+        asked.oldest = min(asked.threads, key=order)
     return found
 
 
