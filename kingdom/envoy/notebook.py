@@ -52,6 +52,7 @@ class Notebook:
         self._base = base
         self._sync = sync
         self._written: dict[str, Any] = {}
+        self._kept: dict[str, Mapping[str, Part]] = {}  # which entries that was made of
         self.mappings: Mappings = {}
         self.questions: Questions = {}
         self.reports: SentReports = {}
@@ -101,8 +102,15 @@ class Notebook:
         self._write(reports_path(self._base), self.reports)
 
     def _write(self, path: str, entries: Mapping[str, Part]) -> None:
-        content = {task: one.written() for task, one in entries.items()}
+        if self._kept.get(path) is entries:
+            return
+        old, known = self._kept.get(path, {}), self._written.get(path, {})
+        content = {
+            task: known[task] if old.get(task) is one else one.written()
+            for task, one in entries.items()
+        }
         if self._written.get(path) == content:
+            self._kept[path] = entries
             return
         try:
             write_json(path, content, sync=self._sync)
@@ -112,7 +120,7 @@ class Notebook:
                 remedy="Free some disk space, or see to its permissions.",
                 code="state_unwritable",
             ) from error
-        self._written[path] = content
+        self._written[path], self._kept[path] = content, entries
 
 
 def read_entries(path: str, kind: type[Entry]) -> dict[str, Entry] | None:

@@ -11,6 +11,19 @@ SENTENCES: dict[str, str] = {
     "envoy_answer": "Answer with: kingdom answer {task_id} {form}",
     "envoy_answer_here": "Answer in this thread, or with: kingdom answer {task_id}",
     "envoy_choose_here": "Choose one, or answer in this thread or with: kingdom answer {task_id}",
+    "envoy_answered": "{who} answered: {answer}",
+    "envoy_defaulted": "Nobody answered in time, so it is: {answer}",
+    "envoy_withdrawn": "Nobody needs to answer this any more.",
+    "envoy_may_not_answer": (
+        "Thank you, but only those may answer here whom the settings of this kingdom name."
+    ),
+    "envoy_answered_already": "Thank you; this question has been answered already.",
+    "envoy_not_an_option": "That is none of the answers to choose from. They are: {options}",
+    "envoy_no_answer": "An answer needs some words; please write it in this thread.",
+    "envoy_old_button": "This button belongs to a question that nobody asks any more.",
+    "envoy_nothing_asked": (
+        "Nothing is asked in this thread now; for new work, call me by name or write me directly."
+    ),
     "envoy_attached": "The whole text is attached ({characters} characters).",
     "envoy_trial": "A test of the connection; this message is removed at once.",
     "envoy_part": "Part {number} of {of}",

@@ -13,6 +13,19 @@ SENTENCES: dict[str, str] = {
     "envoy_choose_here": (
         "하나를 고르거나, 이 스레드에서 또는 다음 명령으로 답하세요: kingdom answer {task_id}"
     ),
+    "envoy_answered": "{who}님이 답했습니다: {answer}",
+    "envoy_defaulted": "제때 답이 없어 다음으로 정했습니다: {answer}",
+    "envoy_withdrawn": "이 질문에는 더 이상 답하지 않아도 됩니다.",
+    "envoy_may_not_answer": (
+        "감사합니다만, 이 왕국의 설정에 이름이 있는 사람만 여기서 답할 수 있습니다."
+    ),
+    "envoy_answered_already": "감사합니다. 이 질문에는 이미 답이 있습니다.",
+    "envoy_not_an_option": "고를 수 있는 답이 아닙니다. 다음 중에서 고르세요: {options}",
+    "envoy_no_answer": "답에는 글이 필요합니다. 이 스레드에 적어 주세요.",
+    "envoy_old_button": "이 버튼은 더 이상 묻지 않는 질문의 것입니다.",
+    "envoy_nothing_asked": (
+        "지금 이 스레드에서 묻는 것은 없습니다. 새 일은 저를 언급하거나 직접 메시지로 알려 주세요."
+    ),
     "envoy_attached": "전체 내용은 첨부 파일에 있습니다({characters}자).",
     "envoy_trial": "연결을 확인하는 메시지이며 곧 지워집니다.",
     "envoy_part": "{of}개 중 {number}번째",

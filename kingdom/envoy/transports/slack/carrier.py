@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING, Any
 from kingdom.clients.slack import Posted, Slack
 from kingdom.clients.slack_faults import SlackRefused, SlackShut
 from kingdom.clock import Clock, isoformat
-from kingdom.envoy.transport import Reply, Thread
+from kingdom.envoy.questions import Question, Questions
+from kingdom.envoy.transport import Heard, Reply, Thread
+from kingdom.envoy.transports.slack.ear import Ear
 from kingdom.envoy.transports.slack.letters import Letter, Letters, Part
 from kingdom.envoy.transports.slack.marks import Marks
+from kingdom.envoy.transports.slack.notices import Notices
 from kingdom.envoy.transports.slack.places import Place, Places
 from kingdom.models.message import MessageBase
 
@@ -44,14 +47,18 @@ class SlackCarrier:
         clock: Clock,
         letters: Callable[[], Letters],
         *,
-        channel: Callable[[], str],
+        places: Places,
+        ear: Ear,
+        notices: Notices,
         log: FilteringBoundLogger,
     ) -> None:
-        """`letters` and `channel` are asked each time, since configuration may change."""
+        """`letters` are asked for each time, since configuration may change."""
         self._slack = slack
         self._clock = clock
         self._letters = letters
-        self._places = Places(slack, channel)
+        self._places = places
+        self._ear = ear
+        self._notices = notices
         self._marks = Marks(slack, clock, log)
 
     def send(
@@ -150,14 +157,25 @@ class SlackCarrier:
     def settle(self) -> None:
         """Slack keeps what it has answered for."""
 
-    def poll(self) -> Sequence[Reply]:
+    def poll(self, questions: Questions) -> Sequence[Heard]:
         self._marks.catch_up()
-        return ()
+        self._notices.catch_up()
+        return self._ear.poll(questions)
+
+    def taken(self, heard: Heard) -> None:
+        self._ear.taken(heard)
+
+    def tell(self, reply: Reply, what: str, text: str) -> None:
+        self._notices.tell(reply, what, text)
+
+    def close_question(self, question: Question, line: str) -> None:
+        self._notices.close(question, line)
 
     def descriptors(self) -> Sequence[int]:
-        return ()
+        return self._ear.descriptors()
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        self._ear.close()
 
 
 def _metadata(message: MessageBase, number: int) -> dict[str, Any]:
