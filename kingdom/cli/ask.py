@@ -62,6 +62,7 @@ def _page(asked: Asked, now: datetime) -> Iterator[str]:
 def _lines(one: Open, now: datetime) -> Iterator[str]:
     question = one.question
     asked = f"asked {age((now - question.asked_at).total_seconds())} ago"
+    asked += ", parked: nobody is reminded of it" if question.parked_at else ""
     yield f"{one.task_id}  {asked}" + ("" if one.shown else ", not shown by the envoy yet")
     yield from (f"  {line}" for line in question.question.strip().splitlines())
     for number, option in enumerate(question.options or (), 1):

@@ -107,6 +107,9 @@ def facts(found: dict[str, Any]) -> Iterator[str]:
     if found["frozen"]["tasks"]:
         yield f"frozen     {', '.join(found['frozen']['tasks'])}; go on with: kingdom thaw TASK"
     yield from _watchers(found["watchers"])
+    if problem := found["transport_problem"]:
+        said = " ".join(str(problem[key]) for key in ("sentence", "remedy") if problem.get(key))
+        yield f"messages   wait until {problem.get('until')}: {said}"
     yield f"queues     {_queues(found['queues'])}"
 
 
@@ -174,5 +177,6 @@ def questions(asked: list[dict[str, Any]]) -> Iterator[str]:
     if not asked:
         yield "questions  none open"
     for one in asked:
-        yield f"question   {one['task_id']}: {one.get('question')}"
+        parked = " (parked)" if one.get("parked_at") else ""
+        yield f"question   {one['task_id']}{parked}: {one.get('question')}"
         yield f'           kingdom answer {one["task_id"]} "..."'

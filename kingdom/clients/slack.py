@@ -19,6 +19,7 @@ from urllib.request import Request, urlopen
 
 from kingdom import __version__
 from kingdom.clients.slack_faults import (
+    APP_TOKEN,
     SlackLater,
     SlackLimited,
     SlackRefused,
@@ -98,6 +99,7 @@ class Slack:
             raise ConfigurationError(
                 "The api_url of Slack is not an address.", remedy=f"Write it as {API_URL}"
             )
+        self.is_plain = address.scheme == "http"
         self._token = token
         self._api_url = api_url
         self._variable = variable
@@ -117,10 +119,13 @@ class Slack:
             self._me = Me(*(_text(told, key) for key in ("user_id", "bot_id", "user", "team")))
         return self._me
 
-    def history(self, channel: str, oldest: str) -> Iterator[Entry]:
-        """What was said there since, newest first, without what is in threads."""
+    def history(
+        self, channel: str, oldest: str, latest: str = "", *, limit: int = PER_PAGE
+    ) -> Iterator[Entry]:
+        """What was said there between, newest first, without what is in threads."""
         asked = {"channel": channel, "oldest": oldest, "include_all_metadata": True}
-        return self._pages("conversations.history", "messages", asked)
+        asked |= {"latest": latest} if latest else {}
+        return self._pages("conversations.history", "messages", asked, limit)
 
     def replies(self, channel: str, ts: str, oldest: str) -> Iterator[Entry]:
         """A thread: its parent, then what was said since, oldest first."""
@@ -135,7 +140,25 @@ class Slack:
                 return _text(one, "id")
         return ""
 
+    def user(self, id_: str) -> Entry:
+        found = self._ask("users.info", {"user": id_}, about=id_).get("user")
+        return found if isinstance(found, dict) else {}
+
+    def group(self, id_: str) -> frozenset[str]:
+        """Who is in a user group."""
+        found = self._ask("usergroups.users.list", {"usergroup": id_}, about=id_).get("users")
+        listed = found if isinstance(found, list) else []
+        return frozenset(one for one in listed if isinstance(one, str))
+
     # What changes something
+
+    def socket_address(self) -> str:
+        """Where a socket can be had, once; asked with the token of the app itself."""
+        try:
+            return _text(self._ask("apps.connections.open"), "url")
+        except SlackRefused as refused:
+            remedy = APP_TOKEN.format(variable=self._variable)
+            raise refused.with_remedy(remedy) from None
 
     def open_with(self, user: str) -> str:
         """The channel in which the app and this person are alone; the same one each time."""
@@ -152,6 +175,10 @@ class Slack:
         if not posted.channel or not posted.ts:
             self._fail_without("where the message stands")
         return posted
+
+    def update(self, posted: Posted, given: Entry) -> None:
+        where = {"channel": posted.channel, "ts": posted.ts}
+        self._ask("chat.update", json=where | given, about=posted.channel)
 
     def delete(self, posted: Posted) -> None:
         given = {"channel": posted.channel, "ts": posted.ts}
@@ -289,7 +316,7 @@ class Slack:
                 timeout=self._timeout,
                 user_agent_prefix=f"kingdom/{__version__}",
                 retry_handlers=[],
-                logger=_silent_logger(),
+                logger=silent_logger(),
             )
             self._client.proxy = None  # urllib finds it by itself, and minds no_proxy, too
         return self._client
@@ -298,7 +325,7 @@ class Slack:
         raise SlackLater(f"Slack did not answer {what}.")
 
 
-def _silent_logger() -> logging.Logger:
+def silent_logger() -> logging.Logger:
     """The library logs what it sends and what failed; ours say it, without what is secret."""
     logger = logging.Logger("slack_sdk", level=logging.CRITICAL + 1)
     logger.addHandler(logging.NullHandler())

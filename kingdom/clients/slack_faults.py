@@ -23,6 +23,10 @@ _LOGIN = (
     "token_revoked", "org_login_required", "ekm_access_denied",
 )  # fmt: skip
 _NO_CHANNEL = ("channel_not_found", "user_not_found", "users_not_found", "user_disabled")
+APP_TOKEN = (
+    "Make a token under Basic Information, App-Level Tokens, with the scope connections:write, "
+    "and set {variable} to it."
+)
 NEW_TOKEN = "Install the app in the workspace again, and set {variable} to its new token."
 
 
@@ -52,6 +56,16 @@ class SlackLimited(SlackLater):
         super().__init__(sentence, not_before=not_before, undone=True)
 
 
+class SlackShut(SlackLater):
+    """Slack lets nobody in with this token; what was to be said waits until it does."""
+
+    code = "slack_login"
+
+    def __init__(self, refused: SlackRefused, not_before: datetime) -> None:
+        super().__init__(refused.sentence, not_before=not_before, undone=True)
+        self.remedy = refused.remedy
+
+
 class SlackRefused(NeverWorks):
     """Slack says no, and nothing was done; `error` is its own word for why."""
 
@@ -60,6 +74,9 @@ class SlackRefused(NeverWorks):
     def __init__(self, sentence: str, *, error: str, remedy: str = "", code: str = "") -> None:
         super().__init__(sentence, remedy=remedy, code=code)
         self.error = error
+
+    def with_remedy(self, remedy: str) -> SlackRefused:
+        return SlackRefused(self.sentence, error=self.error, remedy=remedy, code=self.code)
 
 
 def limit_in(

@@ -47,6 +47,7 @@ class Order:
     guides: str | None = None  # where its CLAUDE.md and AGENTS.md lie; None: in the workspace
     budget_usd: float | None = None
     max_turns: int | None = None
+    model: str | None = None  # absent: the one that the settings name
     result_schema: Mapping[str, Any] = field(default_factory=dict)
 
 

@@ -124,6 +124,13 @@ def _ask(task: Thing, payload: Thing) -> None:
     _report(task, "needs_human", "Has a question.", **asked)
 
 
+def _pass_on(task: Thing, payload: Thing) -> None:
+    """To the general that `to` names, beside `do`."""
+    part = payload["rehearsal"]
+    assert isinstance(part, dict)
+    _report(task, "success", "It is for another.", route=str(part.get("to", "gen-nobody")))
+
+
 def _crash(task: Thing, payload: Thing) -> None:
     sys.stderr.write("It was told to crash.\n")
     sys.stderr.flush()
@@ -183,6 +190,7 @@ PARTS: dict[str, Callable[[Thing, Thing], None]] = {
     "late": _stay_late,
     "nothing": _write_nothing,
     "other_task": _name_another_task,
+    "route": _pass_on,
     "skip": _skip,
 }
 

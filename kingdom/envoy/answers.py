@@ -18,6 +18,10 @@ def id_prefix(task_id: str) -> str:
     return f"evt-slack-response-{task_id}-"
 
 
+def id_of_answer(task_id: str, at: datetime) -> str:
+    return f"{id_prefix(task_id)}{int(at.timestamp())}"
+
+
 def answer_event(
     task_id: str,
     question: Question,
@@ -37,7 +41,7 @@ def answer_event(
     if until is not None:
         payload["until"] = isoformat(until)
     return Event(
-        id=f"{id_prefix(task_id)}{int(at.timestamp())}",
+        id=id_of_answer(task_id, at),
         type=ANSWER,
         source=source,
         payload=payload,

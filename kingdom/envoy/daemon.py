@@ -2,7 +2,7 @@
 
 Reads `queue/messages/pending/`. Writes `queue/messages/{sent,dead}/`, what its transport writes
 (`logs/console.log`), and answers in `queue/events/pending/`. Keeps `state/envoy/`: the thread of
-each task, and the questions that await an answer.
+each task, the questions that await an answer, the last reports, and what keeps its transport.
 
 A crash leaves at most one handful of messages that were shown and are not in `sent/` yet. They
 come back as taken over, and the transport finds them where they were shown instead of showing them
@@ -12,47 +12,29 @@ again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Any, cast
+from typing import Any, assert_never
 
 from kingdom.bus.port import Accept, Claim, Move, Problem
-from kingdom.envoy.answers import BY_DEFAULT, answer_event
+from kingdom.envoy.answers import BY_DEFAULT, answer_event, id_of_answer
+from kingdom.envoy.hearing import Answer, closing_line, known_answer, meant_by, speech_event
 from kingdom.envoy.notebook import Notebook
-from kingdom.envoy.questions import Question, chosen, next_default, with_default_due
+from kingdom.envoy.parcels import STREAM, Parcel, facts
+from kingdom.envoy.questions import Question, next_default, with_default_due
+from kingdom.envoy.reports import shown_before
+from kingdom.envoy.standing import Standing
 from kingdom.envoy.threads import named, thread_of
-from kingdom.envoy.transport import Reply, Thread, Transport
+from kingdom.envoy.transport import Heard, Reply, Speech, Thread, Transport
 from kingdom.envoy.transports.choosing import chosen_transport
 from kingdom.errors import KingdomError, LeaseLost, NeverWorks, TryLater
+from kingdom.models.event import Event
 from kingdom.models.message import HumanInputRequest, MessageBase
 from kingdom.runtime.role import Setting
 from kingdom.topology import DEAD, PENDING
+from kingdom.words import Words
 
-STREAM = "messages"
 SOURCE = "envoy"
-FIRST_CLAIM = 2  # the revision of a message that was published, and is claimed for the first time
-
-
-@dataclass
-class Parcel:
-    """A claimed message; `thread` is known once it has been shown."""
-
-    claim: Claim
-    thread: Thread | None = None
-    tried: bool = False
-
-    @property
-    def message(self) -> MessageBase:
-        return cast(MessageBase, self.claim.message)
-
-    @property
-    def perhaps_sent(self) -> bool:
-        """Whether someone may have shown it before, or a part of it, and not come to record it."""
-        delivery = self.claim.message.delivery
-        counted = delivery.attempt_count or delivery.crash_count
-        came_back = delivery.revision > FIRST_CLAIM  # whatever a person made of its counts
-        return bool(self.tried or self.claim.taken_over or counted or came_back)
 
 
 class Envoy:
@@ -67,16 +49,19 @@ class Envoy:
         self._transport = transport
         sync = setting.config.current.settings.system.durability == "full"
         self._notebook = Notebook(setting.base, sync=sync)
+        self._standing = Standing(setting.base)
         self._in_hand: list[Parcel] = []
         self._resting_until: datetime | None = None  # as the transport wants it
 
     def start(self) -> None:
         """Remember the threads and questions of a former life."""
         self._notebook.load()
+        self._standing.works()
         for path in self._notebook.damaged:
             self._log.warning("state.made_anew", path=path)
-        for task_id in list(self._notebook.questions):
+        for task_id, question in list(self._notebook.questions.items()):
             if self._is_answered(task_id):
+                self._close(task_id, question)
                 self._notebook.revise(task_id, None)
         self._notebook.save()
 
@@ -131,24 +116,29 @@ class Envoy:
 
     def _show(self, parcel: Parcel) -> None:
         message = parcel.message
+        parcel.duplicate_of = shown_before(message, self._notebook.reports)
+        if parcel.duplicate_of:
+            return
         thread = thread_of(message, self._notebook.mappings)
         doubtful, parcel.tried = parcel.perhaps_sent, True
         try:
             parcel.thread = self._transport.send(message, thread, perhaps_sent=doubtful)
         except TryLater as error:
-            later = partial(self._later, parcel.claim, error.not_before)
+            later = partial(self._later, parcel.claim, error)
             self._give_back(parcel, later, error)
         except NeverWorks as error:
             self._give_back(parcel, partial(self._buried, parcel.claim), error)
         else:
             self._note(message, parcel.thread)
+            self._standing.works()
 
-    def _later(self, claim: Claim, not_before: datetime | None, problem: Problem) -> str:
+    def _later(self, claim: Claim, error: TryLater, problem: Problem) -> str:
         """No attempt is counted when the trouble is with the transport as a whole: all wait."""
-        if not_before is None:
+        if error.not_before is None:
             return self._bus.retry(claim, problem)
-        self._bus.defer(claim, not_before, problem.message)
-        self._resting_until = not_before
+        self._bus.defer(claim, error.not_before, problem.message)
+        self._resting_until = error.not_before
+        self._standing.rests(error, error.not_before)
         return PENDING
 
     def _buried(self, claim: Claim, problem: Problem) -> str:
@@ -166,13 +156,13 @@ class Envoy:
             self._in_hand.remove(parcel)
             return
         self._in_hand.remove(parcel)
-        facts = _facts(message)
+        known = facts(message)
         if state != DEAD:
-            self._log.warning("message.delayed", error=str(error), **facts)
+            self._log.warning("message.delayed", error=str(error), **known)
             return
         self._note(message, thread_of(message, self._notebook.mappings))
         self._notebook.save()
-        self._log.error("message.failed", error=str(error), **facts)
+        self._log.error("message.failed", error=str(error), **known)
         self._tell("message.failed", message, error=error.sentence)
         buried = {"id": message.id, "code": error.code, "reason": error.sentence}
         self._emit("queue.buried", {"stream": STREAM, **buried}, message.trace_id)
@@ -180,9 +170,12 @@ class Envoy:
     def _note(self, message: MessageBase, thread: Thread | None) -> None:
         answered = named(message, "answers")
         question = self._notebook.questions.get(answered)
+        before = self._notebook.questions
         self._notebook.note(message, thread, self._clock.now())
         if question and question.answered_at is None:
             self._tell_of_answer(answered, question)
+        for task_id in before.keys() - self._notebook.questions.keys():
+            self._close(task_id, before[task_id])
         # An answer can overtake its question: `kingdom ask` shows one that waits to be sent.
         asking = message.task_id if isinstance(message, HumanInputRequest) else None
         if asking and self._is_answered(asking):
@@ -203,45 +196,51 @@ class Envoy:
         try:
             self._commit([parcel])
         except LeaseLost:
-            self._log.warning("message.lease_lost", **_facts(parcel.message))
+            self._log.warning("message.lease_lost", **facts(parcel.message))
         self._in_hand = [one for one in self._in_hand if one is not parcel]
 
     def _commit(self, parcels: Iterable[Parcel]) -> None:
-        sent = [(parcel, parcel.thread) for parcel in parcels if parcel.thread]
-        if not sent:
+        done = [parcel for parcel in parcels if parcel.thread or parcel.duplicate_of]
+        if not done:
             return
-        self._bus.commit(
-            Move(
-                parcel.claim,
-                "sent",
-                fields={"channel": thread.channel, "thread_ts": thread.thread_ts},
-            )
-            for parcel, thread in sent
-        )
-        for parcel, thread in sent:
-            self._log.info("message.sent", channel=thread.channel, **_facts(parcel.message))
-            self._tell("message.sent", parcel.message, channel=thread.channel)
+        self._bus.commit(Move(parcel.claim, "sent", fields=parcel.outcome) for parcel in done)
+        for parcel in done:
+            name = "message.sent" if parcel.thread else "report.repeated"
+            self._log.info(name, **facts(parcel.message), **parcel.outcome)
+            if parcel.thread:
+                self._tell("message.sent", parcel.message, channel=parcel.thread.channel)
 
     # From people to the kingdom
 
     def _take_replies(self) -> None:
-        for reply in self._transport.poll():
-            asked = self._notebook.questions.items()
-            found = [(task, one) for task, one in asked if one.thread == reply.thread]
-            for task_id, question in found:
-                self._take_reply(task_id, question, reply)
+        for heard in self._transport.poll(self._notebook.questions):
+            self._take(heard)
+            self._transport.taken(heard)
 
-    def _take_reply(self, task_id: str, question: Question, reply: Reply) -> None:
-        """The first counts. One that is no answer changes nothing: the question stays open."""
-        if question.answered_at is not None:
-            return
-        try:
-            text = chosen(question, reply.text)
-        except NeverWorks as fault:
-            self._log.info("reply.ignored", task_id=task_id, error=str(fault))
-            return
-        self._answer(task_id, question, text, reply.answered_by, reply.at)
-        self._tell_of_answer(task_id, question)
+    def _take(self, heard: Heard) -> None:
+        match heard:
+            case Reply():
+                self._take_reply(heard)
+            case Speech():
+                self._publish(speech_event(heard, self._clock.now()))
+            case other:
+                assert_never(other)
+
+    def _take_reply(self, reply: Reply) -> None:
+        """One that is no answer changes nothing: the question stays open."""
+        meant = meant_by(reply, self._notebook.questions, self._words)
+        if isinstance(meant, Answer):
+            self._answer(meant.task_id, meant.question, meant.text, reply.answered_by, reply.at)
+            self._tell_of_answer(meant.task_id, meant.question)
+        elif not self._is_known(meant.task_id, reply):
+            self._log.info("reply.ignored", task_id=meant.task_id, reason=meant.what)
+            self._transport.tell(reply, meant.what, meant.text)
+
+    def _is_known(self, task_id: str, reply: Reply) -> bool:
+        """Whether this very reply was the answer, and has come again."""
+        return (
+            bool(task_id) and self._bus.look("events", id_of_answer(task_id, reply.at)) is not None
+        )
 
     def _take_defaults(self) -> None:
         now = self._clock.now()
@@ -270,13 +269,26 @@ class Envoy:
             now=now,
             until=until,
         )
-        fresh = self._bus.publish("events", event)[0]
+        self._publish(event)
+        self._transport.close_question(question, closing_line(self._words, text, answered_by))
         self._notebook.revise(task_id, question.revised(answered_at=now))
         self._notebook.save()
         self._log.info("question.answered", task_id=task_id, answered_by=answered_by, id=event.id)
-        if fresh:
+
+    def _publish(self, event: Event) -> None:
+        if self._bus.publish("events", event)[0]:
+            self._log.info("event.heard", id=event.id, type=event.type)
             data = {"event_id": event.id, "source": event.source, "event_type": event.type}
             self._emit("event.detected", data, event.trace_id)
+
+    def _close(self, task_id: str, question: Question) -> None:
+        """Answered by whatever way, or of no use any more."""
+        line = closing_line(self._words, *known_answer(self._bus, task_id))
+        self._transport.close_question(question, line)
+
+    @property
+    def _words(self) -> Words:
+        return Words(self._setting.config.current.settings.system.language)
 
     def _is_answered(self, task_id: str) -> bool:
         """Whether the king has taken an answer already; its note about that may be on its way."""
@@ -299,17 +311,6 @@ class Envoy:
             self._setting.internal.emit(type_, data, trace_id)
         except TryLater as error:
             self._log.warning("internal_event.lost", type=type_, error=str(error))
-
-
-def _facts(message: MessageBase) -> dict[str, Any]:
-    """What every log line about a message carries."""
-    return {
-        "message_id": message.id,
-        "stream": STREAM,
-        "type": message.type,
-        "task_id": message.task_id,
-        "trace_id": message.trace_id,
-    }
 
 
 def make(setting: Setting) -> Envoy:

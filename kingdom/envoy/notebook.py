@@ -1,6 +1,6 @@
-"""What the envoy remembers in `state/envoy/`: the thread of each task, and the open questions.
+"""What the envoy remembers in `state/envoy/`: threads, open questions, and the last reports.
 
-Both files can be made anew from the messages that were sent, which say their thread. So a file
+All files can be made anew from the messages that were sent, which say their thread. So a file
 that is missing or damaged costs a look through `queue/messages/sent/`, and nothing else.
 """
 
@@ -12,8 +12,9 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from kingdom.envoy import questions, threads
+from kingdom.envoy import questions, reports, threads
 from kingdom.envoy.questions import Question, Questions
+from kingdom.envoy.reports import SentReport, SentReports
 from kingdom.envoy.threads import Mappings, ThreadMapping
 from kingdom.envoy.transport import Thread
 from kingdom.errors import InvalidFile, TryLater
@@ -39,6 +40,10 @@ def questions_path(base: BaseDir) -> str:
     return base.path(*DIRECTORY, "awaiting-responses.json")
 
 
+def reports_path(base: BaseDir) -> str:
+    return base.path(*DIRECTORY, "report-sent.json")
+
+
 class Notebook:
     """Kept in memory; `save` writes what changed. It comes before the message is recorded as sent,
     so a crash between the two repeats a note and never loses one."""
@@ -47,8 +52,10 @@ class Notebook:
         self._base = base
         self._sync = sync
         self._written: dict[str, Any] = {}
+        self._kept: dict[str, Mapping[str, Part]] = {}  # which entries that was made of
         self.mappings: Mappings = {}
         self.questions: Questions = {}
+        self.reports: SentReports = {}
         self.damaged: list[str] = []  # files that were there and could not be read
 
     def load(self) -> None:
@@ -59,12 +66,14 @@ class Notebook:
                 disk.remove(f"{directory}/{name}")
         mappings = read_entries(mappings_path(self._base), ThreadMapping)
         asked = read_entries(questions_path(self._base), Question)
+        sent = read_entries(reports_path(self._base), SentReport)
         self.damaged = []
-        if mappings is None or asked is None:
+        if mappings is None or asked is None or sent is None:
             recalled = recall(self._base)
             mappings = self._instead(mappings_path(self._base), mappings, recalled.mappings)
             asked = self._instead(questions_path(self._base), asked, recalled.questions)
-        self.mappings, self.questions = mappings, asked
+            sent = self._instead(reports_path(self._base), sent, recalled.reports)
+        self.mappings, self.questions, self.reports = mappings, asked, sent
 
     def _instead(
         self, path: str, read: dict[str, Entry] | None, recalled: Mapping[str, Entry]
@@ -79,6 +88,8 @@ class Notebook:
         """This message was shown in this thread, or given up."""
         self.mappings = threads.after(message, thread, self.mappings, now)
         self.questions = questions.after(message, thread, self.questions, now)
+        if thread:
+            self.reports = reports.after(message, self.reports)
 
     def revise(self, task_id: str, question: Question | None) -> None:
         """What is known of this task's question now; None when it is settled."""
@@ -88,10 +99,18 @@ class Notebook:
     def save(self) -> None:
         self._write(mappings_path(self._base), self.mappings)
         self._write(questions_path(self._base), self.questions)
+        self._write(reports_path(self._base), self.reports)
 
-    def _write(self, path: str, entries: Mappings | Questions) -> None:
-        content = {task: one.written() for task, one in entries.items()}
+    def _write(self, path: str, entries: Mapping[str, Part]) -> None:
+        if self._kept.get(path) is entries:
+            return
+        old, known = self._kept.get(path, {}), self._written.get(path, {})
+        content = {
+            task: known[task] if old.get(task) is one else one.written()
+            for task, one in entries.items()
+        }
         if self._written.get(path) == content:
+            self._kept[path] = entries
             return
         try:
             write_json(path, content, sync=self._sync)
@@ -101,7 +120,7 @@ class Notebook:
                 remedy="Free some disk space, or see to its permissions.",
                 code="state_unwritable",
             ) from error
-        self._written[path] = content
+        self._written[path], self._kept[path] = content, entries
 
 
 def read_entries(path: str, kind: type[Entry]) -> dict[str, Entry] | None:

@@ -1,4 +1,7 @@
-"""Questions that await an answer: when one opens, when it is settled, when its default is due."""
+"""Questions that await an answer: when one opens, when it is settled, when its default is due.
+
+Reminders, and the word that a question is parked (`context.parks`), are messages of the king's.
+"""
 
 from __future__ import annotations
 
@@ -26,6 +29,7 @@ class Question(Part):
     thread_ts: str
     trace_id: str | None = None
     answered_at: Timestamp | None = None  # the envoy passed an answer on; the king has it next
+    parked_at: Timestamp | None = None  # nobody is reminded any more; it can still be answered
 
     @property
     def thread(self) -> Thread:
@@ -66,6 +70,9 @@ def after(
     task_id = message.task_id
     if task_id is None:
         return left
+    if named(message, "parks") in left:
+        parked = named(message, "parks")
+        left[parked] = left[parked].revised(parked_at=now)
     if isinstance(message, HumanInputRequest):
         asked = asked_by(message, thread, now)
         known = left.get(task_id)

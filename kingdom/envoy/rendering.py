@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Iterator
 from datetime import datetime, tzinfo
 
+from kingdom.envoy import reports
 from kingdom.models.message import HumanInputRequest, MessageBase
 from kingdom.words import Words
 from kingdom.words.harmless import harmless
@@ -30,7 +31,10 @@ class Rendering:
     def _lines(self, message: MessageBase) -> Iterator[str]:
         if message.urgency in NOTABLE:
             yield f"[{self._words(f'envoy_{message.urgency}')}]"
-        content = readable(message.content).strip() or self._words("envoy_no_text")
+        if heading := reports.title(message, self._words):
+            yield heading
+        text = reports.body(message, self._words)
+        content = readable(text).strip() or self._words("envoy_no_text")
         if isinstance(message, HumanInputRequest):
             yield self._words("envoy_question", question=content)
             yield from self._how_to_answer(message)

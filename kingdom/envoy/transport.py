@@ -11,9 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from kingdom.models.message import MessageBase
+
+if TYPE_CHECKING:
+    from kingdom.envoy.questions import Question, Questions
 
 
 class Thread(NamedTuple):
@@ -25,12 +28,31 @@ class Thread(NamedTuple):
 
 @dataclass(frozen=True)
 class Reply:
-    """What a person said in a thread."""
+    """What a person said in a thread, or which of the answers to choose from they took there."""
 
     thread: Thread
     text: str
     answered_by: str
     at: datetime
+    may_answer: bool = True
+    user: str = ""  # whom to tell what became of it
+    asked_in: str = ""  # the message whose answer was chosen, `number`; else both are empty
+    number: int = 0
+
+
+@dataclass(frozen=True)
+class Speech:
+    """What a person who may give work said to the kingdom itself."""
+
+    is_direct: bool  # else it was called by its name
+    text: str
+    channel: str
+    user: str
+    ts: str
+    thread_ts: str = ""
+
+
+Heard = Reply | Speech
 
 
 class Transport(Protocol):
@@ -48,8 +70,18 @@ class Transport(Protocol):
     def settle(self) -> None:
         """What was sent so far survives whatever happens now. Called before it is recorded."""
 
-    def poll(self) -> Sequence[Reply]:
-        """What people said since the last time. The same reply may come twice after a crash."""
+    def poll(self, questions: Questions) -> Sequence[Heard]:
+        """What people said, oldest first, until it is `taken`. The same may come twice after a
+        crash. `questions` are those asked: what is said in their threads is meant for them."""
+
+    def taken(self, heard: Heard) -> None:
+        """It is safe on disk, or is knowingly ignored."""
+
+    def tell(self, reply: Reply, what: str, text: str) -> None:
+        """Say what became of it, there, and not too often: `what` is the kind of notice."""
+
+    def close_question(self, question: Question, line: str) -> None:
+        """It need not be answered any more; `line` says why, where it was asked."""
 
     def descriptors(self) -> Sequence[int]:
         """What can be read when a reply came."""

@@ -156,6 +156,7 @@ class Launcher:
             checkout.path if checkout else place,
             failed_before=str(earlier.get("failed") or ""),
             from_untrusted=config.settings.system.memory.from_untrusted,
+            roster=config.roster(besides=general.name),
         )
         return _Job(
             task=task,
@@ -227,6 +228,7 @@ class Launcher:
             home=self._home(job),
             budget_usd=job.budget_usd,
             max_turns=limits.max_turns,
+            model=job.general.manifest.model_for(job.engine.name),
             result_schema=report_schema() if _is_structured(job.engine, job.config) else {},
         )
         plan = job.engine.plan(order)

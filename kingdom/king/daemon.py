@@ -1,10 +1,10 @@
 """The king's process.
 
 Reads `queue/events/pending`, `state/results`, `state/resources.json`, `state/control`, every
-`dead/`, `state/sentinel/watchers.json` and the configuration. Writes events, tasks and messages
-through the bus, and `state/control`. Keeps `schedule-sent.json`, `deferred.json`, `buried.json`
-and `watchers-told.json` in `state/king/`; the rest of what it knows it learns again from the queues
-when it starts.
+`dead/`, `state/sentinel/watchers.json`, `state/envoy/awaiting-responses.json` and the
+configuration. Writes events, tasks and messages through the bus, and `state/control`. Keeps
+`schedule-sent.json`, `deferred.json`, `buried.json`, `watchers-told.json` and `reminded.json` in
+`state/king/`; the rest of what it knows it learns again from the queues when it starts.
 
 A crash leaves at most an event, a result or a command that was taken and not finished. The next
 king takes it again: everything that follows from one of them is one commit.
@@ -16,12 +16,15 @@ from collections.abc import Mapping, Sequence
 
 from kingdom.bus.port import Accept
 from kingdom.king.burials import Burials
+from kingdom.king.courtesy import Courtesy
 from kingdom.king.desk import Desk
 from kingdom.king.dispatch import Dispatch
 from kingdom.king.gate import Deferrals, Gate
 from kingdom.king.lookouts import Lookouts
 from kingdom.king.outstanding import Outstanding
 from kingdom.king.petitions import Petitions
+from kingdom.king.questions import OpenQuestions
+from kingdom.king.reminders import Reminders
 from kingdom.king.reports import Events, Reports
 from kingdom.king.timetable import Timetable
 from kingdom.king.vigil import Vigil
@@ -45,10 +48,13 @@ class King:
         self._reports = Reports(desk, events, outstanding, control)
         self._petitions = Petitions(desk, self._gate, outstanding, control)
         self._timetable = Timetable(desk, self._gate, outstanding)
-        self._dispatch = Dispatch(desk, self._gate, outstanding, self._deferrals)
+        questions = OpenQuestions(setting.base)
+        self._courtesy = Courtesy(desk, self._gate, outstanding, questions)
+        self._dispatch = Dispatch(desk, self._gate, outstanding, self._deferrals, self._courtesy)
         self._vigil = Vigil(desk, events, outstanding, control)
         self._burials = Burials(desk)
         self._lookouts = Lookouts(desk)
+        self._reminders = Reminders(desk, questions)
 
     def start(self) -> None:
         self._vigil.start()
@@ -56,6 +62,7 @@ class King:
         self._timetable.start()
         self._burials.start()
         self._lookouts.start()
+        self._reminders.start()
 
     def step(self) -> float:
         interval = self._desk.config.settings.king.polling.interval_seconds
@@ -67,11 +74,14 @@ class King:
         self._vigil.step(interval)
         self._burials.step(interval)
         self._lookouts.step(interval)
+        self._reminders.step(interval)
         self._timetable.step()
+        self._courtesy.step()
         self._dispatch.step()
         self._deferrals.step()
         self._desk.reserve.refill()
-        return min(interval, self._timetable.seconds_left(), self._gate.seconds_left())
+        waits = (self._timetable, self._gate, self._courtesy)
+        return min(interval, *(one.seconds_left() for one in waits))
 
     def accepts(self) -> Mapping[str, Accept]:
         return {"events": self._gate.accept}

@@ -9,8 +9,11 @@ from typing import Any
 from kingdom.bus.files.bus import FileBus
 from kingdom.bus.port import Accept, Claim, Move, New
 from kingdom.errors import LeaseLost, TryLater
+from kingdom.king.chat import Place, place_in, place_of
 from kingdom.king.ids import Ids
 from kingdom.king.outcomes import Draft
+from kingdom.king.routing import trace_of
+from kingdom.models.event import Event
 from kingdom.models.message import MessageBase
 from kingdom.models.task import Task
 from kingdom.runtime.config import Config
@@ -110,6 +113,11 @@ def _is_due(claim: Claim, stream: str, accept: Accept | None) -> bool:
     return accept is None or accept(fields.get("type", ""), fields.get("priority", "normal"))
 
 
+def _placed(place: Place | None, fields: dict[str, Any]) -> dict[str, Any]:
+    """Where the person spoke, unless the draft names a channel of its own."""
+    return fields if place is None or "channel" in fields else place._asdict() | fields
+
+
 class Desk:
     def __init__(self, setting: Setting) -> None:
         self.setting = setting
@@ -164,7 +172,24 @@ class Desk:
             created_at=self.now(),
             task_id=task.id,
             trace_id=task.trace_id,
-            **draft.fields,
+            **_placed(place_of(task), draft.fields),
+        )
+
+    def replies(self, drafts: Iterable[tuple[Draft, Event]]) -> list[New]:
+        """For people who wrote, where they did; there is no task."""
+        pairs = list(drafts)
+        return [
+            New("messages", self._reply(id_, *pair))
+            for id_, pair in zip(self.ids("msg", len(pairs)), pairs, strict=True)
+        ]
+
+    def _reply(self, id_: str, draft: Draft, event: Event) -> MessageBase:
+        return draft.kind(
+            id=id_,
+            content=draft.content,
+            created_at=self.now(),
+            trace_id=trace_of(event),
+            **_placed(place_in(event.payload), draft.fields),
         )
 
     def tell(self, type_: str, trace_id: str | None, **data: Any) -> None:

@@ -6,17 +6,22 @@ the logs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 from kingdom.bus.port import Claim, Move, New
+from kingdom.king import chat
+from kingdom.king.courtesy import Courtesy
 from kingdom.king.desk import MOST_AT_ONCE, ROUNDS, Desk
 from kingdom.king.gate import Deferrals, Gate
-from kingdom.king.outcomes import start_of
+from kingdom.king.outcomes import Draft, start_of
 from kingdom.king.outstanding import Outstanding
 from kingdom.king.routing import newest, task_for, trace_of
 from kingdom.models.event import Event
+from kingdom.models.message import ThreadUpdate
 from kingdom.models.task import Task
+from kingdom.runtime.config import General
 
 
 @dataclass
@@ -30,12 +35,18 @@ class _Batch:
 
 class Dispatch:
     def __init__(
-        self, desk: Desk, gate: Gate, outstanding: Outstanding, deferrals: Deferrals
+        self,
+        desk: Desk,
+        gate: Gate,
+        outstanding: Outstanding,
+        deferrals: Deferrals,
+        courtesy: Courtesy,
     ) -> None:
         self._desk = desk
         self._gate = gate
         self._outstanding = outstanding
         self._deferrals = deferrals
+        self._courtesy = courtesy
 
     def step(self) -> None:
         done: list[_Batch] = []
@@ -51,7 +62,9 @@ class Dispatch:
                 self._tell(batch)
 
     def _handle(self, claims: list[Claim]) -> _Batch:
-        batch = self._decide(claims)
+        batch = self._decide([claim for claim in claims if not self._is_answered(claim)])
+        if batch == _Batch():
+            return batch
         moves = [
             Move(claim, "dispatched", fields={"task_id": task.id, "trace_id": task.trace_id})
             for claim, task in batch.dispatched
@@ -61,10 +74,28 @@ class Dispatch:
         words = self._desk.words
         tasks = [task for _, task in batch.dispatched]
         starts = self._desk.messages((start_of(task, words), task) for task in tasks)
-        self._desk.hands.commit(moves, [*(New("tasks", task) for task in tasks), *starts])
+        unheard = self._desk.replies(self._unheard(batch.discarded))
+        self._desk.hands.commit(moves, [*(New("tasks", task) for task in tasks), *starts, *unheard])
         for task in tasks:
             self._outstanding.add(task)
         return batch
+
+    def _unheard(self, discarded: list[Claim]) -> Iterator[tuple[Draft, Event]]:
+        """People who wrote to nobody are told whom they can write to."""
+        names = ", ".join(self._desk.config.generals)
+        said = self._desk.words("king_nobody_hears", generals=names)
+        for claim in discarded:
+            if chat.is_chat(_event(claim).type):
+                yield Draft(ThreadUpdate, said), _event(claim)
+
+    def _is_answered(self, claim: Claim) -> bool:
+        """Small talk is, at once."""
+        event = _event(claim)
+        reply = self._courtesy.reply_to(event)
+        if reply is not None:
+            self._courtesy.answer(claim, event, reply)
+            self._deferrals.forget(event.id)
+        return reply is not None
 
     def _decide(self, claims: list[Claim]) -> _Batch:
         batch = _Batch()
@@ -76,17 +107,36 @@ class Dispatch:
                     winners.append(claim)
                 else:
                     batch.superseded.append((claim, winner))
-        generals = [self._desk.config.route(_event(claim).type) for claim in winners]
-        wanted = sum(general is not None for general in generals)
-        ids = iter(self._desk.ids("task", wanted))
-        now = self._desk.now()
-        for claim, general in zip(winners, generals, strict=True):
+        taken = []
+        for claim in winners:
+            general, event = self._whose(_event(claim))
             if general is None:
                 batch.discarded.append(claim)
-            else:
-                task = task_for(_event(claim), general, next(ids), now)
-                batch.dispatched.append((claim, task))
+            elif not self._is_put_off(claim, general):
+                taken.append((claim, event, general))
+        ids, now = self._desk.ids("task", len(taken)), self._desk.now()
+        for id_, (claim, event, general) in zip(ids, taken, strict=True):
+            batch.dispatched.append((claim, task_for(event, general, id_, now)))
         return batch
+
+    def _whose(self, event: Event) -> tuple[General | None, Event]:
+        """Who takes it up, and as what."""
+        found = chat.directed(event, self._desk.config) if chat.is_chat(event.type) else None
+        return found or (self._desk.config.route(event.type), event)
+
+    def _is_put_off(self, claim: Claim, general: General) -> bool:
+        """The gate judged by the type who would take it. A person may have named another, who is
+        not free just now."""
+        event, config = _event(claim), self._desk.config
+        if general is config.route(event.type):
+            return False
+        held = self._gate.deferral_for(general.manifest, event.priority)
+        if held is not None:
+            self._deferrals.note(event, held)
+            interval = config.settings.king.polling.interval_seconds
+            until = self._desk.now() + timedelta(seconds=interval)
+            self._desk.hands.put_off(claim, until, held.reason)
+        return held is not None
 
     def _by_subject(self, claims: list[Claim]) -> Iterable[list[Claim]]:
         """Claims of one type about one subject together, with those that still wait."""

@@ -124,6 +124,12 @@ class Deferrals:
         if told:
             write_json(self._path, self._told, sync=False)
 
+    def note(self, event: Event, found: Deferral) -> None:
+        """One that was taken, and has to wait for another reason than its type's."""
+        if found.code not in self._told.get(event.id, ()):
+            self._tell(event.id, event.type, found)
+            write_json(self._path, self._told, sync=False)
+
     def _tell(self, event_id: str, event_type: str, found: Deferral) -> None:
         self._told.setdefault(event_id, []).append(found.code)
         reason = f"{found.code}: {found.reason}"

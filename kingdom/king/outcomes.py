@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, assert_never
 
 from kingdom.failures import FAILURES
+from kingdom.king.chat import is_chat
 from kingdom.king.routing import title_of
 from kingdom.models.message import (
     HumanInputRequest,
@@ -28,6 +29,7 @@ AnyResult = Success | Failed | NeedsHuman | Skipped | Killed
 FINAL = {"final": True}
 _BEGINNING, _END = 300, 500  # characters of an error that people are told at once
 UNKNOWN = "failed"  # of what kind a failure is, when its result does not say
+DONE, FAILED, CANCELLED, WAITING = "done", "failed", "cancelled", "waiting"  # how a task stands
 
 
 @dataclass(frozen=True)
@@ -41,8 +43,20 @@ class Draft:
 
 @dataclass(frozen=True)
 class Outcome:
+    """Its last draft is the word in the task's own thread."""
+
     event_status: str
     drafts: tuple[Draft, ...]
+
+    @property
+    def announcements(self) -> tuple[Draft, ...]:
+        return self.drafts[:-1]
+
+    def with_word(self, said: str) -> Outcome:
+        """With this below the last word."""
+        last = self.drafts[-1]
+        more = replace(last, content=f"{last.content}\n{said}")
+        return replace(self, drafts=(*self.announcements, more))
 
 
 def outcome(result: AnyResult, task: Task, words: Words, now: datetime, wait: float) -> Outcome:
@@ -50,7 +64,9 @@ def outcome(result: AnyResult, task: Task, words: Words, now: datetime, wait: fl
     announcements = tuple(_announcements(result, task, words))
     match result:
         case Success():
-            closing = _closing(words("king_success", summary=result.summary, **_names(task)))
+            is_reply = is_chat(task.type) and result.summary.strip()
+            done = words("king_success", summary=result.summary, **_names(task))
+            closing = _closing(result.summary if is_reply else done)
         case Skipped():
             closing = _closing(words("king_skipped", reason=result.reason, **_names(task)))
         case Failed() | Killed():
@@ -124,8 +140,8 @@ def _failed(task: Task, words: Words, error: str, code: str, soldier: object = N
     if remedy := _remedy(words, code, task.id, soldier):
         content = f"{content}\n{remedy}"
     if code == "cancelled":  # by a person: no news to alarm anybody with
-        return _closing(content)
-    return _closing(content, urgency="high")
+        return _closing(content, CANCELLED)
+    return _closing(content, FAILED, urgency="high")
 
 
 def _shown(error: str) -> str:
@@ -150,7 +166,7 @@ def _question(result: NeedsHuman, task: Task, now: datetime, wait: float) -> Dra
         "options": result.options or None,
         "default": default,
         "expires_at": now + timedelta(seconds=wait) if default else None,
-        "reply_context": {"task_id": task.id},
+        "reply_context": {"task_id": task.id, "outcome": WAITING},
     }
     return Draft(HumanInputRequest, result.question, fields)
 
@@ -167,8 +183,9 @@ def _announcements(result: AnyResult, task: Task, words: Words) -> Iterator[Draf
         yield Draft(Notification, content, {"channel": result.notify_channel})
 
 
-def _closing(content: str, **fields: Any) -> Draft:
-    return Draft(ThreadUpdate, content, {"context": FINAL, **fields})
+def _closing(content: str, ended: str = DONE, **fields: Any) -> Draft:
+    told = {"context": FINAL, "reply_context": {"outcome": ended}}
+    return Draft(ThreadUpdate, content, told | fields)
 
 
 def _names(task: Task) -> dict[str, str]:

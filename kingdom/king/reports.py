@@ -9,9 +9,11 @@ from __future__ import annotations
 from typing import cast
 
 from kingdom.bus.files.places import HANDLED
-from kingdom.bus.port import Claim, Move
+from kingdom.bus.port import Claim, Move, New
+from kingdom.king import passing
+from kingdom.king.commands import Refusal
 from kingdom.king.desk import Desk
-from kingdom.king.outcomes import AnyResult, outcome
+from kingdom.king.outcomes import AnyResult, Outcome, outcome
 from kingdom.king.outstanding import Outstanding
 from kingdom.models.event import Event
 from kingdom.models.task import Task
@@ -86,10 +88,19 @@ class Reports:
         wait = desk.config.settings.king.questions.default_after_seconds
         decided = outcome(result, task, desk.words, desk.now(), wait)
         event = self._events.waiting_for(task)
-        moves = [Move(claim, HANDLED)]
-        if event is not None:
-            moves.append(Move(event, "completed", decided.event_status))
-        desk.hands.commit(moves, desk.messages((draft, task) for draft in decided.drafts))
+        name = passing.wanted(result, task, desk.config)
+        try:
+            if name:
+                passing.check(name, task, desk.config)
+        except Refusal as refusal:
+            decided, name = decided.with_word(refusal.said(desk.words)), ""
+        if name:
+            self._pass_on(claim, event, decided, task, name)
+        else:
+            moves = [Move(claim, HANDLED)]
+            if event is not None:
+                moves.append(Move(event, "completed", decided.event_status))
+            desk.hands.commit(moves, desk.messages((draft, task) for draft in decided.drafts))
         self._outstanding.remove(task.id)
         self._control.forget(task.id)
         desk.task_log.note(task.id, "reported", status=result.status, code=result.error_code)
@@ -100,3 +111,21 @@ class Reports:
             status=result.status,
             trace_id=task.trace_id,
         )
+
+    def _pass_on(
+        self, claim: Claim, event: Claim | None, decided: Outcome, task: Task, name: str
+    ) -> None:
+        """Its event then waits for the task of the general that was named."""
+        desk, summary = self._desk, cast(AnyResult, claim.message).summary
+        (id_,) = desk.ids("task", 1)
+        following = passing.successor(name, task, desk.config, id_, desk.now())
+        draft = passing.announcement(summary, task, following, desk.words)
+        moves = [Move(claim, HANDLED)]
+        if event is not None:
+            moves.append(Move(event, DISPATCHED, fields={"task_id": id_}))
+        others = [(one, task) for one in decided.announcements]
+        told = desk.messages([*others, (draft, following)])
+        desk.hands.commit(moves, [New("tasks", following), *told])
+        self._outstanding.add(following)
+        desk.tell_of_task(following, following.type)
+        desk.log.info("task.passed_on", task_id=id_, from_task_id=task.id, general=name)

@@ -116,6 +116,11 @@ class Manifest(Section):
     supported_engines: list[Engine] = Field(
         default_factory=list, description="Empty: every engine."
     )
+    model: dict[Engine, NonEmpty] = Field(
+        default_factory=dict,
+        description="The model of its soldiers, by engine (claude, codex). Absent: system.yaml's.",
+        examples=[{"claude": "haiku"}],
+    )
     default_repo: str | None = None
     max_soldiers: Positive | None = Field(default=None, description="Absent: only king.yaml's.")
     permissions: Permissions = Field(default_factory=Permissions)
@@ -127,6 +132,9 @@ class Manifest(Section):
     priority: Priority | None = Field(
         default=None, description="Of its tasks; absent: the event's."
     )
+
+    def model_for(self, engine: str) -> str | None:
+        return next((model for name, model in self.model.items() if name == engine), None)
 
 
 def read_manifest(data: bytes, path: str) -> Manifest:

@@ -27,7 +27,12 @@ class MessageBase(Record):
     task_id: Id | None = Field(default=None, description="The task whose thread this belongs to.")
     thread_ts: str | None = Field(default=None, description="A thread known already.")
     reply_context: dict[str, Any] | None = Field(
-        default=None, description="Handed back with the answer."
+        default=None,
+        description="Handed back with the answer; `outcome` says how the task stands now: waiting, "
+        "done, failed or cancelled.",
+    )
+    duplicate_of: Id | None = Field(
+        default=None, description="The message that brought the same report: this one is not shown."
     )
 
 
@@ -65,7 +70,7 @@ class Notification(MessageBase):
 
 
 class Report(MessageBase):
-    """A daily or weekly report."""
+    """A daily or weekly report. `context` has its `type`, its `date` and its figures."""
 
     type: Literal["report"] = "report"
 

@@ -118,6 +118,7 @@ _FORM: dict[str, Callable[[Any], bool]] = {
     "thread_ts": _is_text,
     "trace_id": _is_text,
     "answered_at": _is_moment,
+    "parked_at": _is_moment,
 }
 
 

@@ -42,7 +42,8 @@ def preview(
     made = _event(event, shown, now)
     today = now.astimezone(config.settings.system.zone)
     task = task_for(made, general, f"task-{today:%Y%m%d}-000", now)
-    told = assemble(base, config.guide, general, task, _repo_dir(base, general, task))
+    repo_dir = _repo_dir(base, general, task)
+    told = assemble(base, config.guide, general, task, repo_dir, roster=config.roster(name))
     taker = config.route(made.type)
     scheduled = made.type in {one.task_type for one in general.manifest.schedules}
     return Preview(told, task, "" if scheduled else _doubt(made.type, taker, name))

@@ -154,7 +154,10 @@ class _Teller:
     def _message(self, one: Found) -> Iterator[Reason]:
         if text(one, "task_id"):
             yield Reason(f"It is about {text(one, 'task_id')}.")
-        if one.state == "sent":
+        if one.state == "sent" and text(one, "duplicate_of"):
+            other = text(one, "duplicate_of")
+            yield Reason(f"It was not shown: {other} had brought the same report.")
+        elif one.state == "sent":
             moment = in_utc(str(delivery_of(one).get("processed_at", "")))
             yield Reason(f"It was shown in {text(one, 'channel')} at {moment}.")
         elif one.state == DEAD:

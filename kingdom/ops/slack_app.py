@@ -12,6 +12,7 @@ from kingdom.envoy.transports.slack.marks import SEEN
 from kingdom.envoy.transports.slack.places import Places, channel_of
 from kingdom.errors import NeverWorks
 from kingdom.runtime.config import load_config
+from kingdom.settings.envoy import Slack as SlackSettings
 from kingdom.store.paths import BaseDir
 from kingdom.words import Words
 
@@ -28,6 +29,7 @@ SCOPES = {
     "im:write": "to begin a direct message",
     "metadata.message:read": "to know its own messages again",
     "reactions:write": "to show how a task stands",
+    "usergroups:read": "to know who is in a user group that may speak",
     "users:read": "to name who answered",
 }
 EVENTS = ("app_mention", "message.channels", "message.groups", "message.im")
@@ -79,8 +81,17 @@ def trial(
     finally:
         slack.delete(posted)
     yield "It was removed."
-    if not environment.get(given.app_token_env, "").strip():
-        yield f"{given.app_token_env} is not set: replies will be polled."
+    yield _try_to_listen(given, environment, clock)
+
+
+def _try_to_listen(given: SlackSettings, environment: Mapping[str, str], clock: Clock) -> str:
+    variable = given.app_token_env
+    if not environment.get(variable, "").strip():
+        seconds = f"{given.polling_seconds:g}"
+        return f"{variable} is not set: it looks for replies every {seconds} s, and has no buttons."
+    token = find_token(environment, variable)
+    Slack(token, given.api_url, variable=variable, clock=clock).socket_address()
+    return f"With the token in {variable} it hears replies at once."
 
 
 def _check_scopes(granted: frozenset[str]) -> None:

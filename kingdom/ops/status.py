@@ -43,6 +43,7 @@ def status(
         "disk_problem": shortage(base) or None,
         "frozen": frozen(base),
         "watchers": watchers(base, now),
+        "transport_problem": transport_problem(base),
         "queues": counts(base, _COUNTED, {one for one in states() if one not in ENDED}),
         "soldiers": [_since(one, now) | _used(used, one.get("id")) for one in soldiers(base)],
         "questions": questions(base),
@@ -166,6 +167,14 @@ def watchers(base: BaseDir, now: float) -> dict[str, Any]:
         for name, one in found.items()
         if isinstance(one, dict)
     }
+
+
+def transport_problem(base: BaseDir) -> dict[str, Any] | None:
+    """Why the envoy reaches nobody just now; nothing if it does, or is down."""
+    if not Seat(base, "envoy").is_taken():
+        return None
+    found = read_json(base.path("state", "envoy", "transport.json"))
+    return found if isinstance(found, dict) else None
 
 
 def soldiers(base: BaseDir) -> list[dict[str, Any]]:

@@ -24,7 +24,7 @@ MANIFEST, PROMPT, SOUL = "manifest.yaml", "prompt.md", "soul.md"
 GUIDE = "workspace-claude.md"
 # What a prompt may name; a general puts it in once, and never looks at what it put in.
 PLACEHOLDER = re.compile(r"\{\{(.*?)\}\}")
-TASK_PLACEHOLDERS = ("TASK_ID", "TASK_TYPE", "REPO", "REPO_DIR")
+TASK_PLACEHOLDERS = ("TASK_ID", "TASK_TYPE", "REPO", "REPO_DIR", "GENERALS")
 PAYLOAD_PLACEHOLDER = re.compile(r"payload(?:\.[A-Za-z0-9_-]+)+\Z")
 # The king handles these itself, so no general can have them.
 COMMAND = "kingdom.command"
@@ -77,6 +77,11 @@ class Config:
         if exact is not None:
             return exact
         return next((one for start, one in self._below if event_type.startswith(start)), None)
+
+    def roster(self, besides: str) -> str:
+        """The other generals, a line each."""
+        others = (one.manifest for name, one in self.generals.items() if name != besides)
+        return "\n".join(f"- {one.name}: {' '.join(one.description.split())}" for one in others)
 
 
 def load_config(base: BaseDir, environment: Mapping[str, str]) -> Config:

@@ -24,6 +24,10 @@ class Slack(Section):
         default="SLACK_APP_TOKEN",
         description="Variable that holds the app token (xapp-...); without it, replies are polled.",
     )
+    polling_seconds: Seconds = Field(
+        default=30.0,
+        description="How often it looks for what people said while no socket tells it.",
+    )
     default_channel: str = Field(
         default="",
         description="Where messages without a channel go; if empty, to the owner.",
@@ -31,8 +35,9 @@ class Slack(Section):
     )
     allowed_users: list[str] = Field(
         default_factory=list,
-        description="Who may give work and answers, besides the owner.",
-        examples=[["U024BE7LH"]],
+        description="Who may give work and answers, besides the owner: people (U...), user groups "
+        "(S...), and channels (C...) in which everybody may.",
+        examples=[["U024BE7LH", "S0614TZR7", "C024BE91L"]],
     )
     owner: str = Field(
         default="", description="The person this kingdom works for.", examples=["U012AB3CD"]

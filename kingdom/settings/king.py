@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from kingdom.settings.section import Positive, Seconds, Section, polling_interval
+from kingdom.settings.section import Pause, Positive, Seconds, Section, polling_interval
 
 
 class KingPolling(Section):
@@ -19,6 +19,15 @@ class Questions(Section):
     default_after_seconds: Seconds = Field(
         default=259_200.0,
         description="A question with a default that nobody answers for so long takes the default.",
+    )
+    remind_every_seconds: Pause = Field(
+        default=86_400.0,
+        description="How often an unanswered question is brought back to mind; 0: never.",
+    )
+    park_after_seconds: Pause = Field(
+        default=604_800.0,
+        description="A question without a default that nobody answers for so long is parked: no "
+        "more reminders, and it can still be answered. 0: never.",
     )
 
 

@@ -11,9 +11,27 @@ SENTENCES: dict[str, str] = {
     "envoy_answer": "Answer with: kingdom answer {task_id} {form}",
     "envoy_answer_here": "Answer in this thread, or with: kingdom answer {task_id}",
     "envoy_choose_here": "Choose one, or answer in this thread or with: kingdom answer {task_id}",
+    "envoy_answered": "{who} answered: {answer}",
+    "envoy_defaulted": "Nobody answered in time, so it is: {answer}",
+    "envoy_withdrawn": "Nobody needs to answer this any more.",
+    "envoy_may_not_answer": (
+        "Thank you, but only those may answer here whom the settings of this kingdom name."
+    ),
+    "envoy_answered_already": "Thank you; this question has been answered already.",
+    "envoy_not_an_option": "That is none of the answers to choose from. They are: {options}",
+    "envoy_no_answer": "An answer needs some words; please write it in this thread.",
+    "envoy_old_button": "This button belongs to a question that nobody asks any more.",
+    "envoy_nothing_asked": (
+        "Nothing is asked in this thread now; for new work, call me by name or write me directly."
+    ),
     "envoy_attached": "The whole text is attached ({characters} characters).",
     "envoy_trial": "A test of the connection; this message is removed at once.",
     "envoy_part": "Part {number} of {of}",
+    "envoy_daily_report": "Daily report, {date}",
+    "envoy_report_tasks": "Tasks: {created} begun, {completed} completed, {failed} failed, "
+    "{needs_human} waiting for a person",
+    "envoy_report_soldiers": "Soldiers: {spawned} started, {timeout} out of time",
+    "envoy_report_times": "Average time: {times}",
     "envoy_answer_form": '"your answer"',
     # What the king says of a task.
     "king_started": "{general} takes up {task} ({type})",
@@ -25,6 +43,10 @@ SENTENCES: dict[str, str] = {
     "king_resumed": "{who} answered: {answer}\n{general} goes on with {task}.",
     "king_defaulted": "Nobody answered until {moment}, so the default was taken: {answer}\n"
     "{general} goes on with {task}.",
+    "king_reminder": "This question has waited for an answer for {span}: {question}\n"
+    "Reply to it, or use: kingdom answer {task}",
+    "king_parked": "Nobody answered for {span}, so this question is parked, without further "
+    "reminders: {question}\nIt can still be answered: kingdom answer {task}",
     "king_refused_answer": "The answer was not taken: {reason}",
     "king_watcher_trouble": "The {watcher} watcher sees nothing just now. {said}",
     "king_watcher_ok": "The {watcher} watcher sees again.",
@@ -34,6 +56,28 @@ SENTENCES: dict[str, str] = {
     "king_status_killed": "killed",
     "king_status_skipped": "skipped",
     "king_status_needs_human": "needs_human",
+    # What the king says to people who write to the kingdom.
+    "king_hello": "Hello! This is how things stand:",
+    "king_welcome": "You are welcome!",
+    "king_at_work": "At work ({count}):",
+    "king_queued": "Next ({count}):",
+    "king_idle": "Nothing is being done just now.",
+    "king_waiting": "Waiting to be let in: {count}",
+    "king_questions": "Questions that wait for your answer ({count}):",
+    "king_and_more": "- and {count} more",
+    "king_well": "All is well.",
+    "king_frozen": "No new work begins: the kingdom is frozen. Go on with: kingdom thaw",
+    "king_no_engine": "No new work begins: {reason}",
+    "king_unwell": "The machine is busy (health: {health}), so new work waits.",
+    "king_short_of_tokens": "The day's budget is at its {level} level, so new work waits.",
+    "king_nobody_hears": "No general answers messages here. Begin with the name of the one you "
+    "mean: {generals}",
+    "king_routed": "{general} takes it up as {task}.",
+    "king_route_unknown": "This was meant for {general}, which is not installed. See who is with: "
+    "kingdom general list",
+    "king_route_again": "This was passed on once already, so it is not passed on to {general}. Say "
+    "it again, beginning with the name of the general you mean.",
+    "king_route_not_yours": "Only members may have work passed on to {general}.",
     # Why the king does not take an answer, or do what a command asks.
     "king_no_task": "No task {task} is known.",
     "king_no_question": "{task} asked no question.",

@@ -16,7 +16,7 @@ from kingdom.runtime.processes import Seat
 from kingdom.store.paths import BaseDir
 from tests.support.cli import Said, kingdom, one_sentence
 from tests.support.envoy import TASK, Life, publish, question, start
-from tests.support.kingdom import MovableClock, files, load, task
+from tests.support.kingdom import MovableClock, files, load, message, task
 
 OTHER = "task-20260207-002"
 
@@ -85,6 +85,13 @@ def test_a_question_the_envoy_has_not_shown_yet_is_listed(ready: BaseDir) -> Non
     publish(ready, question(1))
     said = kingdom("ask", base=ready)
     assert "not shown by the envoy yet" in said.lines[0]
+    assert say(ready, "main").code == 0
+
+
+def test_a_parked_question_is_listed_as_such_and_can_be_answered(ready: BaseDir) -> None:
+    ask(ready, question(1), message(2, task_id=TASK, context={"parks": TASK}))
+    assert "parked: nobody is reminded of it" in kingdom("ask", base=ready).lines[0]
+    assert f"question   {TASK} (parked): Which branch?" in kingdom("status", base=ready).lines
     assert say(ready, "main").code == 0
 
 

@@ -12,9 +12,9 @@ from kingdom.errors import EXIT_DONE, EXIT_FAILED, EXIT_USAGE
 from kingdom.ops.slack_app import SCOPES
 from kingdom.store.paths import BaseDir
 from tests.support.cli import Said, kingdom, one_sentence
-from tests.support.slack_life import ENVIRONMENT, configure
+from tests.support.slack_life import ENVIRONMENT, WITH_SOCKET, configure
+from tests.support.slack_scopes import SCOPES as ASKED_FOR
 from tests.support.slack_server import FakeSlack, Fault
-from tests.support.slack_workspace import SCOPES as ASKED_FOR
 from tests.support.slack_workspace import TOKEN
 
 
@@ -40,11 +40,23 @@ def test_all_is_well_and_nothing_stays_behind(base: BaseDir, server: FakeSlack) 
         "A test message stands in #kingdom (C0KINGDOM).",
         "It was found again, and has a reaction.",
         "It was removed.",
-        "SLACK_APP_TOKEN is not set: replies will be polled.",
+        "SLACK_APP_TOKEN is not set: it looks for replies every 30 s, and has no buttons.",
     ]
     assert server.in_channel() == []
     assert len(server.calls("chat.postMessage")) == 1
     assert len(json.loads(tried(base, "--json").out)) == 6
+
+
+def test_the_app_token_is_tried_too(base: BaseDir, server: FakeSlack) -> None:
+    configure(base, server)
+    said = kingdom("envoy", "try", base=base, env=WITH_SOCKET)
+    assert "With the token in SLACK_APP_TOKEN it hears replies at once." in said.out
+    wrong = ENVIRONMENT | {"SLACK_APP_TOKEN": "xoxb-pasted-into-the-wrong-place"}
+    said = kingdom("envoy", "try", base=base, env=wrong)
+    assert said.code == EXIT_FAILED
+    assert "does not accept the token in SLACK_APP_TOKEN" in said.err
+    assert "connections:write" in said.err
+    assert "xoxb-pasted" not in said.out + said.err
 
 
 @pytest.mark.parametrize("scope", sorted(SCOPES))
@@ -54,7 +66,7 @@ def test_exactly_the_missing_scope_is_named(base: BaseDir, server: FakeSlack, sc
     said = tried(base)
     assert said.code == EXIT_FAILED
     assert f"lacks a scope: {scope} (" in said.err
-    assert not any(f"{other} (" in said.err for other in SCOPES if other != scope)
+    assert not any(f" {other} (" in said.err for other in SCOPES if other != scope)
     assert server.calls("chat.postMessage") == []
 
 

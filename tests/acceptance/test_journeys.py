@@ -32,12 +32,14 @@ GENERALS = {
     "gen-patient": f"subscribes: [patient.work]\ntimeout_seconds: 120\n{RETRY}",
     "gen-strict": f"subscribes: [strict.work]\nverify: ['false']\n{RETRY}",
     "gen-picky": "subscribes: [picky.work]\nsupported_engines: [claude]\n",
+    "gen-ear": "subscribes: [slack.app_mention]\n",
 }
 # What the soldier is told to do: the result's status, its code, the event's status, attempts.
 PARTS = {
     "succeed": ("success", None, "completed", 1),
     "skip": ("skipped", None, "completed", 1),
     "ask": ("needs_human", None, "completed", 1),
+    "route": ("success", None, "completed", 1),
     "fail": ("failed", "reported_failure", "failed", 2),
     "killed": ("killed", "reported_failure", "failed", 2),
     "crash": ("failed", "soldier_crashed", "failed", 2),
@@ -172,6 +174,30 @@ def test_an_answer_resumes_the_task_in_its_thread_and_only_once(realm: BaseDir) 
     assert len(threads) == 1
     assert kingdom("answer", task, "no", base=realm).code != 0
     assert "task.resumed" in internal(realm, resumed)
+
+
+def mention(base: BaseDir, name: str, text: str, **payload: Any) -> str:
+    said = {"text": text, "channel": "C1", "user": "U1", "ts": f"{name}.1"}
+    return send(base, name, "slack.app_mention", said | payload)
+
+
+def test_what_a_person_wants_is_passed_on_in_the_persons_own_thread(realm: BaseDir) -> None:
+    part = {"do": "route", "to": "gen-trial"}
+    event = done(realm, mention(realm, "5", "please try it", rehearsal=part))
+    task = load(realm, "tasks/completed", event["task_id"])
+    assert task["target_general"] == "gen-trial"
+    first = load(realm, "tasks/completed", task["payload"]["routed_by"])
+    assert (first["target_general"], first["trace_id"]) == ("gen-ear", event["trace_id"])
+    spoken = [*told(realm, first["id"], 1), *told(realm, task["id"], 2)]
+    assert {(one["channel"], one["thread_ts"]) for one in spoken} == {("C1", "5.1")}
+    mapped = json.loads(Path(realm.path("state/envoy/thread-mappings.json")).read_text())
+    assert not {first["id"], task["id"]} & mapped.keys()
+
+
+def test_a_person_who_asks_what_goes_on_is_told_without_a_soldier(realm: BaseDir) -> None:
+    event = done(realm, mention(realm, "6", "<@U9> what are you doing?"))
+    assert "task_id" not in event
+    eventually(lambda: "6.1" in Path(realm.path("logs/console.log")).read_text(), "it was told")
 
 
 def _events(base: BaseDir) -> list[dict[str, Any]]:

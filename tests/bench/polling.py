@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import statistics
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter
@@ -119,15 +119,25 @@ def _finds_one(hub: Notifying, lookout: Lookout) -> Look:
 
 
 def _compared(rounds: int, one: Look, other: Look) -> tuple[list[float], list[float]]:
-    """Seconds for each, a median for every round; the first round is not kept."""
-    found: tuple[list[float], list[float]] = ([], [])
+    first, second = interleaved(rounds, [one, other])
+    return first, second
+
+
+def interleaved(
+    rounds: int, acts: Sequence[Look], before: Sequence[Look] | None = None
+) -> list[list[float]]:
+    """Seconds for each, a median for every round; the first round is not kept. What comes before
+    an act takes no part."""
+    found: list[list[float]] = [[] for _ in acts]
     for number in range(rounds + 1):
-        taken: tuple[list[float], list[float]] = ([], [])
+        taken: list[list[float]] = [[] for _ in acts]
         for _ in range(_LOOKS):
-            for look, seconds in zip((one, other), taken, strict=True):
+            for at, act in enumerate(acts):
+                if before:
+                    before[at]()
                 began = perf_counter()
-                look()
-                seconds.append(perf_counter() - began)
+                act()
+                taken[at].append(perf_counter() - began)
         if number > 0:
             for kept, seconds in zip(found, taken, strict=True):
                 kept.append(statistics.median(seconds))

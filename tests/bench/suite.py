@@ -12,6 +12,7 @@ from time import perf_counter
 from tests.bench.backlog import claiming
 from tests.bench.dispatching import dispatching, reacting
 from tests.bench.figures import Figure
+from tests.bench.hearing import hearing
 from tests.bench.idling import idling
 from tests.bench.kills import killing
 from tests.bench.parcels import parcel_size
@@ -94,6 +95,7 @@ def _measure(directory: str, extent: Extent) -> Measured:
         "reaction": lambda place: reacting(place, extent.rounds),
         "dispatch": lambda place: dispatching(place, extent.dispatches),
         "polling": lambda place: polling(place, extent.rounds, extent.pending),
+        "hearing": lambda place: hearing(place, extent.rounds),
         "soldiers": lambda place: soldiering(place, extent.rounds, extent.crowds),
         "idle": lambda place: idling(place, extent.idle_seconds),
     }

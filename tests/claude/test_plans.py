@@ -61,6 +61,7 @@ def test_limits_of_the_order_are_passed_on(order: Order) -> None:
     assert float(value(plan, "--max-budget-usd")) == 0.5
     assert json.loads(value(plan, "--json-schema")) == {"type": "object"}
     assert value(plan, "--model") == "opus"
+    assert value(engine(model="opus").plan(replace(order, model="haiku")), "--model") == "haiku"
     assert "Stop" not in settings(plan)["hooks"]
     bare = engine().plan(order).argv
     assert not {"--max-turns", "--max-budget-usd", "--json-schema", "--model"} & {*bare}

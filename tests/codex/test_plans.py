@@ -67,6 +67,8 @@ def test_settings_of_the_program_s_own_come_last(order: Order) -> None:
     assert settings(plan).items() >= chosen.items()
     assert plan.argv[plan.argv.index("--model") + 1] == "o9"
     assert "--ignore-user-config" not in plan.argv
+    plan = engine(model="o9").plan(replace(order, model="small"))
+    assert plan.argv[plan.argv.index("--model") + 1] == "small"
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,8 @@ import pytest
 from kingdom.store.paths import BaseDir
 from tests.support.envoy import Life
 from tests.support.kingdom import MovableClock
+from tests.support.slack_life import ENVIRONMENT, WITH_SOCKET, configure
+from tests.support.slack_scene import Scene
 from tests.support.slack_server import FakeSlack
 
 
@@ -33,3 +35,21 @@ def live(base: BaseDir, clock: MovableClock) -> Iterator[Callable[..., Life]]:
 def server() -> Iterator[FakeSlack]:
     with FakeSlack() as slack:
         yield slack
+
+
+@pytest.fixture
+def heard(base: BaseDir, server: FakeSlack, live: Callable[..., Life]) -> Scene:
+    """With a socket."""
+    configure(base, server)
+    scene = Scene(base, server, lambda: live(environment=WITH_SOCKET), listens=True)
+    scene.begin()
+    return scene
+
+
+@pytest.fixture
+def polled(base: BaseDir, server: FakeSlack, live: Callable[..., Life]) -> Scene:
+    """Without an app token."""
+    configure(base, server)
+    scene = Scene(base, server, lambda: live(environment=ENVIRONMENT), listens=False)
+    scene.begin()
+    return scene

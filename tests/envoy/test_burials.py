@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
 
 import pytest
 
@@ -11,32 +10,23 @@ from kingdom.envoy.transport import Thread
 from kingdom.errors import KingdomError, NeverWorks, TryLater
 from kingdom.models.message import MessageBase
 from kingdom.store.paths import BaseDir
-from tests.support.envoy import Life, internal, publish, start
+from tests.support.envoy import Life, Willing, internal, publish, start
 from tests.support.kingdom import MovableClock, counts
 
 
-class Refusing:
+class Refusing(Willing):
     """A transport that shows nothing."""
 
     at_once = 8
 
     def __init__(self, error: KingdomError) -> None:
+        super().__init__()
         self._error = error
 
     def send(
         self, message: MessageBase, thread: Thread | None, *, perhaps_sent: bool = False
     ) -> Thread:
         raise self._error
-
-    def settle(self) -> None: ...
-
-    def poll(self) -> Sequence[Any]:
-        return ()
-
-    def descriptors(self) -> Sequence[int]:
-        return ()
-
-    def close(self) -> None: ...
 
 
 @pytest.mark.parametrize(

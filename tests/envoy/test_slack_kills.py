@@ -19,26 +19,12 @@ from tests.support.kingdom import MovableClock, counts, message
 from tests.support.processes import forked_role
 from tests.support.slack_life import ENVIRONMENT, configure, ids, one_life
 from tests.support.slack_server import FakeSlack, Fault
+from tests.support.slack_sniper import Sniper, is_shot
 from tests.support.slack_workspace import OWNER
 from tests.support.waiting import eventually
 
 LONG = "a long line of a long text\n" * 600
 EXPECTED = [("msg-20260207-001", 1), ("msg-20260207-001", 2), ("msg-20260207-002", 1)]
-
-
-class Sniper:
-    """Kills a process at its n-th request's stage; what was only received is then not done."""
-
-    def __init__(self, point: int) -> None:
-        self.left = point
-        self.target = 0
-
-    def __call__(self, stage: str, method: str) -> None:
-        self.left -= 1
-        if self.left == 0 and self.target:
-            os.kill(self.target, signal.SIGKILL)
-            if stage == "received":
-                raise ConnectionAbortedError(method)
 
 
 def fill(base: BaseDir, server: FakeSlack) -> None:
@@ -64,35 +50,12 @@ def test_killed_at_every_stage_of_every_request(
         base = BaseDir(scratch / str(point))
         with FakeSlack() as server:
             fill(base, server)
-            killed = is_shot(base, server, Sniper(point))
+            killed = is_shot(base, server, Sniper(point), one_life)
             one_life(base)
             judge(base, server)
         shutil.rmtree(base.root)
     assert point > 15
     assert "Error" not in capfd.readouterr().err
-
-
-def is_shot(base: BaseDir, server: FakeSlack, sniper: Sniper) -> bool:
-    """Whether there are so many stages."""
-    server.hook = sniper
-    waits, begins = os.pipe()
-    child = os.fork()
-    if child == 0:
-        code = 70
-        try:
-            os.read(waits, 1)
-            one_life(base)
-            code = 0
-        finally:
-            os._exit(code)
-    sniper.target = child
-    os.write(begins, b".")
-    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    sniper.target = 0
-    os.close(waits)
-    os.close(begins)
-    assert code in (0, -signal.SIGKILL)
-    return code != 0
 
 
 def test_killed_after_every_call_that_changes_the_disk(

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from kingdom.models.message import Notification, Report
+from kingdom.runtime.processes import Seat
 from kingdom.store.formats import write_format
 from kingdom.store.paths import BaseDir
 from tests.support.cli import claim_and_die, kingdom
@@ -96,6 +97,38 @@ def test_a_thread_of_the_consoles_goes_on_in_one_of_slacks(
     assert reply["thread_ts"] == parent["ts"] == mappings(base)[TASK]["thread_ts"]
 
 
+def test_a_task_of_a_person_s_message_speaks_under_that_message(
+    base: BaseDir, server: FakeSlack, slack_life: Callable[[], Life]
+) -> None:
+    spoken = server.said("C0KINGDOM", "please look")
+    place = {"channel": "C0KINGDOM", "thread_ts": spoken["ts"]}
+    publish(base, start(1, **place), update(2), update(3, context={"final": True}))
+    slack_life().go()
+    parent, *replies = server.in_channel()
+    assert [one["thread_ts"] for one in replies] == [spoken["ts"]] * 3
+    assert parent["reactions"] == ["eyes", "white_check_mark"]
+    assert mappings(base) == {}
+
+
+@pytest.mark.parametrize("in_thread", [False, True])
+def test_what_was_posted_is_found_again_however_long_ago_that_was(
+    base: BaseDir,
+    server: FakeSlack,
+    slack_life: Callable[[], Life],
+    clock: MovableClock,
+    in_thread: bool,
+) -> None:
+    place = {"channel": "C0KINGDOM", "thread_ts": server.said("C0KINGDOM", "please")["ts"]}
+    server.faults.append(Fault(lost="after", left=3))
+    publish(base, start(1, **(place if in_thread else {})))
+    slack_life().go()
+    assert len(ids(server)) == 1
+    clock.advance(3 * 86_400)
+    slack_life().go()
+    assert ids(server) == [(FIRST, 1)]
+    assert counts(base) == {"messages/sent": 1}
+
+
 # Reactions
 
 
@@ -122,6 +155,20 @@ def test_a_failure_shows_too(
     publish(base, start(1), question(2), update(3, context={"final": True}, urgency="high"))
     slack_life().go()
     assert server.in_channel()[0]["reactions"] == ["eyes", "x"]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "reaction"),
+    [("done", "white_check_mark"), ("failed", "x"), ("cancelled", "no_entry_sign")],
+)
+def test_how_it_ended_is_as_the_king_says_whatever_the_urgency(
+    base: BaseDir, server: FakeSlack, slack_life: Callable[[], Life], outcome: str, reaction: str
+) -> None:
+    urgency = "normal" if outcome == "failed" else "high"
+    said: dict[str, Any] = {"context": {"final": True}, "reply_context": {"outcome": outcome}}
+    publish(base, start(1), update(2, urgency=urgency, **said))
+    slack_life().go()
+    assert server.in_channel()[0]["reactions"] == ["eyes", reaction]
 
 
 def test_reactions_that_are_refused_keep_nothing_back(
@@ -179,7 +226,7 @@ def test_an_outage_of_hours_costs_no_message(
         life.go()
         clock.advance(60)
     asked = 10_000 - outage.left
-    assert asked <= 2 * 125, "it asks ever less often"
+    assert asked <= 2 * 2 * 125, "to speak and to hear, it asks ever less often"
     outage.left = 0
     clock.advance(120)
     life.go()
@@ -214,15 +261,29 @@ def test_a_channel_that_takes_nothing_buries_the_message(
     assert code in ("slack_no_channel", "slack_not_in_channel")
 
 
-def test_a_revoked_token_is_told_apart_and_appears_nowhere(
-    base: BaseDir, server: FakeSlack, slack_life: Callable[[], Life]
+def test_with_a_revoked_token_all_waits_until_it_works(
+    base: BaseDir, server: FakeSlack, slack_life: Callable[[], Life], clock: MovableClock
 ) -> None:
+    write_format(base)
+    seat = Seat(base, "envoy").take()
     server.token = "xoxb-another"
-    publish(base, start(1, content=f"the token is {TOKEN}"))
-    slack_life().go()
-    dead = load(base, "messages/dead", FIRST)
-    assert dead["delivery"]["last_error_code"] == "slack_login"
-    assert TOKEN not in dead["delivery"]["last_error_message"]
+    publish(base, start(1, content=f"the token is {TOKEN}"), message(2, task_id="task-20260207-2"))
+    life = slack_life()
+    for _ in range(30):
+        clock.advance(60)
+        life.go()
+    assert counts(base) == {"messages/pending": 2}
+    other = load(base, "messages/pending", "msg-20260207-002")
+    assert other["delivery"]["revision"] == 1, "one asks, and the others wait"
+    (line,) = [one for one in kingdom("status", base=base).lines if one.startswith("messages ")]
+    assert "does not accept the token in SLACK_BOT_TOKEN" in line
+    assert "Install the app in the workspace again" in line
+    server.token = TOKEN
+    clock.advance(60)
+    life.go()
+    assert counts(base) == {"messages/sent": 2}
+    assert not [one for one in kingdom("status", base=base).lines if one.startswith("messages ")]
+    seat.close()
     logs = "".join(path.read_text() for path in Path(base.logs).rglob("*") if path.is_file())
     assert TOKEN not in logs
 
@@ -312,7 +373,7 @@ def test_another_kingdoms_message_of_the_same_name_is_not_ours(
 def test_an_outage_that_begins_with_an_answer_lost_repeats_nothing(
     base: BaseDir, server: FakeSlack, slack_life: Callable[[], Life], clock: MovableClock
 ) -> None:
-    server.faults.append(Fault(".*", lost="after", left=2))
+    server.faults.append(Fault("chat.postMessage|api.test", lost="after", left=2))
     publish(base, start(1))
     slack_life().go()
     assert counts(base) == {"messages/pending": 1}

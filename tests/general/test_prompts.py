@@ -19,7 +19,8 @@ from kingdom.models.manifest import Manifest
 from kingdom.ops.generals import EXAMPLE
 from kingdom.ops.sending import event_from
 from kingdom.ops.shipped import PACKAGES
-from kingdom.runtime.config import General, load_config
+from kingdom.runtime.config import Config, General, load_config
+from kingdom.settings.loading import Settings
 from kingdom.store.paths import BaseDir
 from tests.support.kingdom import START, task
 
@@ -51,6 +52,16 @@ def fenced(text: str) -> list[str]:
 
 
 # Prompt and guide
+
+
+def test_the_other_generals_are_named_where_a_prompt_asks_for_them(base: BaseDir) -> None:
+    manifests = [Manifest(name=f"gen-{one}", description=f"Does\n{one}") for one in ("pr", "b")]
+    config = Config(Settings(), {one.name: General(one, "/", "x") for one in manifests})
+    assert config.roster(besides="gen-b") == "- gen-pr: Does pr"
+    asks = general("You are not alone:\n{{GENERALS}}")
+    for roster, told in (("- gen-b: Does b", "- gen-b: Does b"), ("", "(none)")):
+        found = guides.assemble(base, "", asks, task(), "/work", roster=roster)
+        assert found.prompt == f"You are not alone:\n{told}"
 
 
 def test_prompt_and_guide_belong_together(base: BaseDir) -> None:

@@ -36,19 +36,23 @@ def last(found: Outcome) -> Draft:
     return found.drafts[-1]
 
 
+def ended(how: str) -> dict[str, Any]:
+    return {"context": {"final": True}, "reply_context": {"outcome": how}}
+
+
 def test_a_success_completes_the_event_and_closes_the_thread() -> None:
     found = decided("success")
     assert found.event_status == "completed"
     assert len(found.drafts) == 1
     assert (last(found).kind, last(found).content) == (ThreadUpdate, "Done. It is so.")
-    assert last(found).fields == {"context": {"final": True}}
+    assert last(found).fields == ended("done")
 
 
 def test_what_was_skipped_completes_the_event_with_its_reason() -> None:
     found = decided("skipped", reason="It is a draft.")
     assert found.event_status == "completed"
     assert last(found).content == "Nothing was done: It is a draft."
-    assert last(found).fields == {"context": {"final": True}}
+    assert last(found).fields == ended("done")
 
 
 @pytest.mark.parametrize("status", ["failed", "killed"])
@@ -58,7 +62,7 @@ def test_a_failure_is_told_with_error_code_and_what_helps(status: str) -> None:
     )
     assert found.event_status == "failed"
     assert last(found).kind is ThreadUpdate
-    assert last(found).fields == {"context": {"final": True}, "urgency": "high"}
+    assert last(found).fields == ended("failed") | {"urgency": "high"}
     assert last(found).content == (
         f"{TASK.id} failed (timed_out): It took 3 hours.\n{FAILURES['timed_out'].remedy}"
     )
@@ -175,7 +179,7 @@ def test_the_other_messages_of_a_task() -> None:
 
 def test_a_task_without_a_result_is_buried_in_words() -> None:
     draft = burial_of(TASK, Words("en"))
-    assert draft.fields == {"context": {"final": True}, "urgency": "high"}
+    assert draft.fields == ended("failed") | {"urgency": "high"}
     assert "(dropped)" in draft.content
     delivery = TASK.delivery.revised(
         last_error_code="crashed_too_often", last_error_message="Its worker died 21 times."

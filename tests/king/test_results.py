@@ -64,7 +64,7 @@ def test_a_question_carries_what_an_answer_needs(court: Court) -> None:
     asked = court.all("messages")[1]
     assert (asked["content"], asked["options"], asked["default"]) == ("Which?", ["a", "b"], "a")
     assert asked["expires_at"] == "2026-02-10T10:00:00.000Z"
-    assert asked["reply_context"] == {"task_id": TASK}
+    assert asked["reply_context"] == {"task_id": TASK, "outcome": "waiting"}
 
 
 def test_proclamations_and_notices_go_to_their_channels_before_the_thread_closes(

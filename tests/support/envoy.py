@@ -12,7 +12,7 @@ from kingdom.bus.files.bus import FileBus
 from kingdom.bus.opening import open_bus
 from kingdom.clock import Clock
 from kingdom.envoy.daemon import Envoy, make
-from kingdom.envoy.transport import Reply, Thread, Transport
+from kingdom.envoy.transport import Heard, Reply, Thread, Transport
 from kingdom.errors import ConfigurationError
 from kingdom.models.message import HumanInputRequest, ThreadStart
 from kingdom.runtime.config import LiveConfig
@@ -51,7 +51,9 @@ class Willing:
 
     def __init__(self) -> None:
         self.shown: list[str] = []
-        self.replies: list[Reply] = []
+        self.replies: list[Heard] = []
+        self.told: list[tuple[str, str]] = []
+        self.closed: dict[str, str] = {}
 
     def send(self, message: Any, thread: Any, *, perhaps_sent: bool = False) -> Thread:
         self.shown.append(message.id)
@@ -59,9 +61,17 @@ class Willing:
 
     def settle(self) -> None: ...
 
-    def poll(self) -> list[Reply]:
-        taken, self.replies = self.replies, []
-        return taken
+    def poll(self, questions: Any) -> list[Heard]:
+        return list(self.replies)
+
+    def taken(self, heard: Heard) -> None:
+        self.replies.remove(heard)
+
+    def tell(self, reply: Reply, what: str, text: str) -> None:
+        self.told.append((what, text))
+
+    def close_question(self, question: Any, line: str) -> None:
+        self.closed[question.msg_id] = line
 
     def descriptors(self) -> list[int]:
         return []

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from kingdom.models.event import Event
 from kingdom.models.result import Failed, Killed, NeedsHuman, Skipped, Success
 from tests.support.court import Court
 from tests.support.kingdom import event, files
@@ -186,6 +187,47 @@ def told_once(court: Court) -> None:
     assert [one["type"] for one in court.all("messages")] == ["thread_start", "thread_update"]
 
 
+# What people write
+
+HERALD = "slack.channel.message, slack.app_mention"
+
+
+def said(name: str, text: str, ts: str) -> Event:
+    payload = {"text": text, "channel": "C1", "user": "U1", "ts": ts}
+    return event(name, type="slack.app_mention", payload=payload, trust="member")
+
+
+def people_wrote(court: Court) -> None:
+    court.soldiers(20)
+    court.general("gen-herald", HERALD)
+    king = court.king()
+    court.send(said("work", "please look into the build", "1.1"))
+    king.step()
+    court.send(said("hello", "<@U9> hi!", "2.1"), said("named", "gen-pr: look at it", "3.1"))
+    court.report(Success(task_id=task_id(1), summary="For gen-pr.", route="gen-pr"))
+
+
+def each_was_heard_once(court: Court) -> None:
+    assert completed(court) == ["evt-test-hello"]
+    tasks = {one["id"]: one for one in court.all("tasks")}
+    assert sorted(one["target_general"] for one in tasks.values()) == [
+        "gen-herald",
+        "gen-pr",
+        "gen-pr",
+    ]
+    (passed,) = [one for one in tasks.values() if one["payload"].get("routed_by")]
+    assert court.event("evt-test-work")["task_id"] == passed["id"]
+    assert court.state("events", "evt-test-work") == "dispatched"
+    assert court.state("results", task_id(1)) == "handled"
+    told = [(one["type"], one["thread_ts"]) for one in court.all("messages")]
+    assert sorted(told) == [
+        ("thread_start", "1.1"),
+        ("thread_start", "3.1"),
+        ("thread_update", "1.1"),
+        ("thread_update", "2.1"),
+    ]
+
+
 SCENARIOS = [
     Scenario(waiting_events, each_event_once, "dispatch", 0),
     Scenario(reported, each_result_once, "results", 1),
@@ -193,6 +235,7 @@ SCENARIOS = [
     Scenario(commanded, obeyed_once, "commands", 3),
     Scenario(two_slots_missed, each_slot_once, "schedules", 4),
     Scenario(one_dropped, told_once, "a dead task", 5),
+    Scenario(people_wrote, each_was_heard_once, "chat", 6),
 ]
 
 

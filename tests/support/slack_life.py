@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,18 +11,22 @@ from tests.support.envoy import Life
 from tests.support.kingdom import MovableClock
 from tests.support.slack_blocks import shown_in
 from tests.support.slack_server import FakeSlack
-from tests.support.slack_workspace import OWNER, TOKEN
+from tests.support.slack_workspace import APP_TOKEN, OWNER, TOKEN
 
 ENVIRONMENT = {"SLACK_BOT_TOKEN": TOKEN}
+WITH_SOCKET = ENVIRONMENT | {"SLACK_APP_TOKEN": APP_TOKEN}
 
 
-def configure(base: BaseDir, server: FakeSlack, *, channel: str = "#kingdom") -> None:
+def configure(
+    base: BaseDir, server: FakeSlack, *, channel: str = "#kingdom", allowed: tuple[str, ...] = ()
+) -> None:
     path = Path(base.config, "envoy.yaml")
     path.parent.mkdir(parents=True, exist_ok=True)
     Path(base.config, "system.yaml").touch()
     path.write_text(
         "transport: slack\n"
-        f"slack: {{api_url: '{server.url}', default_channel: '{channel}', owner: {OWNER}}}\n"
+        f"slack: {{api_url: '{server.url}', default_channel: '{channel}', owner: {OWNER},\n"
+        f"  allowed_users: {json.dumps(allowed)}}}\n"
     )
 
 

@@ -15,7 +15,8 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import parse_qs, urlsplit
 
-from tests.support.slack_workspace import Entry, Workspace
+from tests.support.slack_lines import Lines
+from tests.support.slack_workspace import BOT, OWNER, Entry, Workspace
 
 
 @dataclass
@@ -42,6 +43,7 @@ class FakeSlack(Workspace):
     def __init__(self) -> None:
         super().__init__()
         self.faults: list[Fault] = []
+        self.lines = Lines()
         self.hook: Callable[[str, str], None] = lambda stage, method: None
         self._server = _Server(("127.0.0.1", 0), _Handler)
         self._server.slack = self
@@ -58,9 +60,47 @@ class FakeSlack(Workspace):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self.lines.drop()
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()
+
+    # What people do, and the app is told of
+
+    def says(self, channel: str, text: str, *, user: str = OWNER, **fields: Any) -> str:
+        """As `said`, and the app hears of it if it listens; answers the envelope's id."""
+        added = self.said(channel, text, user=user, **fields)
+        id_ = self._tell_of(channel, added)
+        if f"<@{BOT}>" in text:
+            self._tell_of(channel, added | {"type": "app_mention"})
+        return id_
+
+    def _tell_of(self, channel: str, message: Entry) -> str:
+        kind = "im" if channel.startswith("D") else "channel"
+        event = message | {"channel": channel, "channel_type": kind}
+        payload = {"type": "event_callback", "event_id": f"Ev{message['ts']}", "event": event}
+        return self.lines.deliver("events_api", payload)
+
+    def presses(self, message: Entry, number: int, *, user: str = OWNER, **fields: Any) -> str:
+        """The button with this number, of a message of the app's; answers the envelope's id."""
+        rows = [block for block in message.get("blocks", []) if block["type"] == "actions"]
+        buttons = [one for row in rows for one in row["elements"]]
+        channel = next(c.id for c in self.channels.values() if message in c.messages)
+        with self.lock:
+            self._clock += 1
+            ts = f"{self._clock // 1_000_000}.{self._clock % 1_000_000:06d}"
+        action = {"type": "button", "action_ts": ts}
+        if buttons:
+            action |= {key: buttons[number - 1][key] for key in ("action_id", "value")}
+        payload = {
+            "type": "block_actions",
+            "user": {"id": user},
+            "channel": {"id": channel},
+            "container": {"type": "message", "message_ts": message["ts"], "channel_id": channel},
+            "message": message,
+            "actions": [action | fields],
+        }
+        return self.lines.deliver("interactive", payload)
 
     def fault_for(self, method: str) -> Fault:
         with self.lock:
@@ -86,6 +126,12 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *arguments: Any) -> None:
         pass
+
+    def do_GET(self) -> None:
+        self.close_connection = True
+        fault = self.server.slack.fault_for("socket")
+        if fault.lost != "before":
+            self.server.slack.lines.serve(self)
 
     def do_POST(self) -> None:
         slack = self.server.slack

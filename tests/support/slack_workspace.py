@@ -9,36 +9,20 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from tests.support.slack_blocks import flaw_in, mentions_in
+from tests.support.slack_scopes import ALL_SCOPES, SCOPES
 
 TOKEN = "xoxb-planted-planted-planted-0001"
+APP_TOKEN = "xapp-planted-planted-planted-0002"
 BOT, BOT_ID = "U0KINGDOM", "B0KINGDOM"
 OWNER = "U0OWNER"
 LONGEST_TEXT = 40_000
 LONGEST_BLOCKS = 13_000  # the limit is nowhere written down; this is where people meet it
-SCOPES = {
-    "chat.postMessage": "chat:write",
-    "chat.update": "chat:write",
-    "chat.delete": "chat:write",
-    "conversations.open": "im:write",
-    "conversations.info": "channels:read",
-    "conversations.list": "channels:read",
-    "conversations.history": "channels:history",
-    "conversations.replies": "channels:history",
-    "reactions.add": "reactions:write",
-    "reactions.remove": "reactions:write",
-    "users.info": "users:read",
-    "files.getUploadURLExternal": "files:write",
-    "files.completeUploadExternal": "files:write",
-}
-ALL_SCOPES = frozenset(SCOPES.values()) | {
-    "app_mentions:read", "groups:history", "groups:read", "im:history", "metadata.message:read"
-}  # fmt: skip
-
 Entry = dict[str, Any]
 
 
@@ -66,6 +50,7 @@ class Workspace:
         self.token = TOKEN
         self.scopes = set(ALL_SCOPES)
         self.users = {OWNER: {"id": OWNER, "name": "ada", "is_bot": False}}
+        self.groups: dict[str, list[str]] = {}
         self.channels = {
             "C0KINGDOM": Channel("C0KINGDOM", "kingdom"),
             "C0DEV": Channel("C0DEV", "dev"),
@@ -93,12 +78,16 @@ class Workspace:
         with self.lock:
             return self._add(self.channels[channel], {"user": user, "text": text, **fields})
 
+    def pass_time(self, seconds: int) -> None:
+        with self.lock:
+            self._clock += seconds * 1_000_000
+
     # What it does
 
     def answer(self, method: str, given: Entry, token: str) -> Entry:
         with self.lock:
             self.asked.append((method, given))
-            if token != self.token:
+            if token != (APP_TOKEN if method.startswith("apps.") else self.token):
                 return {"ok": False, "error": "invalid_auth" if token else "not_authed"}
             act = _METHODS.get(method)
             if act is None:
@@ -116,6 +105,9 @@ class Workspace:
 
     def test(self, given: Entry) -> Entry:
         return {}
+
+    def connections_open(self, given: Entry) -> Entry:
+        return {"url": f"{self.url.removesuffix('api/')}socket?ticket=1".replace("http", "ws", 1)}
 
     def auth_test(self, given: Entry) -> Entry:
         return {"team": "Acme", "user": "kingdom", "user_id": BOT, "bot_id": BOT_ID}
@@ -167,8 +159,9 @@ class Workspace:
     def history(self, given: Entry) -> Entry:
         """Newest first, without what is in threads."""
         channel = self._readable(given)
-        found = [o for o in channel.messages if o.get("thread_ts", o["ts"]) == o["ts"]]
-        return self._messages([one for one in found if _since(one, given)][::-1], given)
+        newest_first = reversed(channel.messages)
+        parents = (one for one in newest_first if one.get("thread_ts", one["ts"]) == one["ts"])
+        return self._messages((one for one in parents if _since(one, given)), given)
 
     def replies(self, given: Entry) -> Entry:
         """The parent, then what answers it, oldest first."""
@@ -198,6 +191,11 @@ class Workspace:
         if given.get("user") not in self.users:
             raise Refusal("user_not_found")
         return {"user": self.users[given["user"]]}
+
+    def group(self, given: Entry) -> Entry:
+        if given.get("usergroup") not in self.groups:
+            raise Refusal("no_such_subteam")
+        return {"users": self.groups[given["usergroup"]]}
 
     def upload_url(self, given: Entry) -> Entry:
         id_ = f"F{len(self.uploads) + 1:04d}"
@@ -230,7 +228,14 @@ class Workspace:
         self._clock += 1
         whole, part = divmod(self._clock, 1_000_000)
         added = {"type": "message", "ts": f"{whole}.{part:06d}", **message}
+        thread_ts = added.get("thread_ts", added["ts"])
+        parent = next((one for one in channel.messages if one["ts"] == thread_ts), None)
         channel.messages.append(added)
+        if parent is not None:
+            known = parent.get("reply_users", [])
+            users = known if added["user"] in known else [*known, added["user"]]
+            parent |= {"latest_reply": added["ts"], "reply_users": users}
+            added["parent_user_id"] = parent["user"]
         return added
 
     def _judge(self, text: str, blocks: list[Entry]) -> None:
@@ -277,23 +282,29 @@ class Workspace:
             raise Refusal("cant_update_message")
         return channel, message
 
-    def _messages(self, found: list[Entry], given: Entry) -> Entry:
+    def _messages(self, found: Iterable[Entry], given: Entry) -> Entry:
+        answer = self._page(found, given, "messages")
         hidden = set() if _is_set(given.get("include_all_metadata")) else {"metadata"}
-        shown = [{k: v for k, v in one.items() if k not in hidden} for one in found]
-        return self._page(shown, given, "messages")
+        answer["messages"] = [
+            {key: value for key, value in one.items() if key not in hidden}
+            | ({"thread_ts": one["ts"]} if "latest_reply" in one else {})
+            for one in answer["messages"]
+        ]
+        return answer
 
-    def _page(self, found: list[Entry], given: Entry, name: str) -> Entry:
+    def _page(self, all_: Iterable[Entry], given: Entry, name: str) -> Entry:
         size = min(int(given.get("limit", 100)), self.most_per_page)
         start = int(given.get("cursor") or 0)
+        found = list(islice(all_, start + size + 1))
         more = start + size < len(found)
         cursor = {"next_cursor": str(start + size) if more else ""}
-        return {
-            name: found[start : start + size], "has_more": more, "response_metadata": cursor
-        }  # fmt: skip
+        page = found[start : start + size]
+        return {name: page, "has_more": more, "response_metadata": cursor}
 
 
 _METHODS: dict[str, Callable[[Workspace, Entry], Entry]] = {
     "api.test": Workspace.test,
+    "apps.connections.open": Workspace.connections_open,
     "auth.test": Workspace.auth_test,
     "chat.postMessage": Workspace.post,
     "chat.update": Workspace.update,
@@ -306,6 +317,7 @@ _METHODS: dict[str, Callable[[Workspace, Entry], Entry]] = {
     "reactions.add": Workspace.react,
     "reactions.remove": Workspace.unreact,
     "users.info": Workspace.user,
+    "usergroups.users.list": Workspace.group,
     "files.getUploadURLExternal": Workspace.upload_url,
     "files.completeUploadExternal": Workspace.complete_upload,
 }
@@ -322,7 +334,16 @@ def _described(channel: Channel) -> Entry:
 
 
 def _since(message: Entry, given: Entry) -> bool:
-    return float(message["ts"]) > float(given.get("oldest") or 0)
+    return (
+        _number(given.get("oldest") or "0")
+        < _number(message["ts"])
+        < _number(given.get("latest") or "9999999999")
+    )
+
+
+def _number(ts: str) -> int:
+    whole, _, part = ts.partition(".")
+    return int(whole) * 1_000_000 + int(f"{part:0<6}"[:6])
 
 
 def _is_set(value: Any) -> bool:

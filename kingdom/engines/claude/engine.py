@@ -101,7 +101,7 @@ class ClaudeEngine:
 
     def _limits(self, order: Order) -> tuple[str, ...]:
         given = {
-            "--model": self._model,
+            "--model": order.model or self._model,
             "--max-turns": order.max_turns,
             "--max-budget-usd": None if order.budget_usd is None else f"{order.budget_usd:.6f}",
             "--json-schema": json.dumps(order.result_schema) if order.result_schema else None,

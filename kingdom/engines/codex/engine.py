@@ -78,7 +78,7 @@ class CodexEngine:
             *(("exec", "resume") if continued else ("exec",)),
             *("--json", "--skip-git-repo-check", "--ignore-rules"),
             *(() if self._user_config else ("--ignore-user-config",)),
-            *(("--model", self._model) if self._model else ()),
+            *(("--model", model) if (model := order.model or self._model) else ()),
             *(("--output-schema", path) if schema else ()),
             *self._settings(order, asks=schema is None),
             *((continued,) if continued else ()),

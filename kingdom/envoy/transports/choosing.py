@@ -40,25 +40,9 @@ def _console(setting: Setting, masker: Masker) -> Transport:
 
 
 def _slack(setting: Setting, masker: Masker) -> Transport:
-    from kingdom.clients.slack import Slack, find_token
-    from kingdom.envoy.transports.slack.carrier import SlackCarrier
-    from kingdom.envoy.transports.slack.letters import Letters
-    from kingdom.envoy.transports.slack.places import channel_of, default_channel
+    from kingdom.envoy.transports.slack.making import made
 
-    def letters() -> Letters:
-        now = setting.config.current.settings
-        words = Words(now.system.language)
-        owner = now.envoy.slack.owner
-        return Letters(words, _rendering(now), owner=owner, masked=masker.text)
-
-    def channel() -> str:
-        return channel_of(setting.config.current.settings.envoy.slack)
-
-    slack = setting.config.current.settings.envoy.slack
-    token = find_token(setting.environment, slack.bot_token_env)
-    default_channel(channel_of(slack))
-    client = Slack(token, slack.api_url, variable=slack.bot_token_env, clock=setting.clock)
-    return SlackCarrier(client, setting.clock, letters, channel=channel, log=setting.log)
+    return made(setting, masker.text, lambda: _rendering(setting.config.current.settings))
 
 
 def _rendering(settings: Settings) -> Rendering:

@@ -14,9 +14,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TextIO
 
 from kingdom.clock import Clock
+from kingdom.envoy.questions import Question, Questions
 from kingdom.envoy.rendering import Rendering, on_one_line
 from kingdom.envoy.threads import stands_alone
-from kingdom.envoy.transport import Reply, Thread
+from kingdom.envoy.transport import Heard, Reply, Thread
 from kingdom.errors import TryLater
 from kingdom.models.message import MessageBase
 from kingdom.store import disk
@@ -115,8 +116,14 @@ class Console:
             disk.sync_file(os.path.realpath(self._path))
         self._unsafe = False
 
-    def poll(self) -> Sequence[Reply]:
+    def poll(self, questions: Questions) -> Sequence[Heard]:
         return ()
+
+    def taken(self, heard: Heard) -> None: ...
+
+    def tell(self, reply: Reply, what: str, text: str) -> None: ...
+
+    def close_question(self, question: Question, line: str) -> None: ...
 
     def descriptors(self) -> Sequence[int]:
         return ()

@@ -18,7 +18,7 @@ from kingdom.runtime.config import PLACEHOLDER
 
 LARGEST = 200 * 1024  # of a prompt and its guide together
 LONGEST_FAILURE = 8 * 1024
-NO_REPOSITORY, NOT_GIVEN = "(no repository)", "(not given)"
+NO_REPOSITORY, NOT_GIVEN, NO_OTHERS = "(no repository)", "(not given)", "(none)"
 RESUME = "resume"
 _REPOSITORY = re.compile(r"[\w.-]+(?:/[\w.-]+)*\Z")
 _WARNING = (
@@ -45,11 +45,16 @@ class PromptTooLarge(NeverWorks):
 
 
 def render(
-    template: str, task: Task, repo: str | None, repo_dir: str, failed_before: str = ""
+    template: str,
+    task: Task,
+    repo: str | None,
+    repo_dir: str,
+    failed_before: str = "",
+    roster: str = "",
 ) -> str:
     """The prompt of this task. A resumed one is the original's, with question and answer; one that
     is tried again says what failed before."""
-    text = _Rendering(template, task, repo, repo_dir, failed_before).text()
+    text = _Rendering(template, task, repo, repo_dir, failed_before, roster).text()
     refuse_too_large(task.id, text)
     return text
 
@@ -77,7 +82,13 @@ def unknown_mark(*told: str) -> str:
 
 class _Rendering:
     def __init__(
-        self, template: str, task: Task, repo: str | None, repo_dir: str, failed_before: str
+        self,
+        template: str,
+        task: Task,
+        repo: str | None,
+        repo_dir: str,
+        failed_before: str,
+        roster: str,
     ) -> None:
         self._template = template
         self._task = task
@@ -91,6 +102,7 @@ class _Rendering:
             "TASK_TYPE": task.type,
             "REPO": NO_REPOSITORY if repo is None else self._repository(repo),
             "REPO_DIR": repo_dir,
+            "GENERALS": roster or NO_OTHERS,
         }
 
     def text(self) -> str:

@@ -10,11 +10,14 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from kingdom.clients.slack import Posted, Slack
-from kingdom.clients.slack_faults import SlackRefused
+from kingdom.clients.slack_faults import SlackRefused, SlackShut
 from kingdom.clock import Clock, isoformat
-from kingdom.envoy.transport import Reply, Thread
+from kingdom.envoy.questions import Question, Questions
+from kingdom.envoy.transport import Heard, Reply, Thread
+from kingdom.envoy.transports.slack.ear import Ear
 from kingdom.envoy.transports.slack.letters import Letter, Letters, Part
 from kingdom.envoy.transports.slack.marks import Marks
+from kingdom.envoy.transports.slack.notices import Notices
 from kingdom.envoy.transports.slack.places import Place, Places
 from kingdom.models.message import MessageBase
 
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
 
 EVENT_TYPE = "kingdom_message"
 _APART = timedelta(hours=1)  # how far Slack's clock and ours may be
+_KNOCK_AGAIN = timedelta(seconds=60)  # with a token that Slack does not accept
 _BLOCKS_REFUSED = ("invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long")
 
 
@@ -43,18 +47,31 @@ class SlackCarrier:
         clock: Clock,
         letters: Callable[[], Letters],
         *,
-        channel: Callable[[], str],
+        places: Places,
+        ear: Ear,
+        notices: Notices,
         log: FilteringBoundLogger,
     ) -> None:
-        """`letters` and `channel` are asked each time, since configuration may change."""
+        """`letters` are asked for each time, since configuration may change."""
         self._slack = slack
+        self._clock = clock
         self._letters = letters
-        self._places = Places(slack, channel)
+        self._places = places
+        self._ear = ear
+        self._notices = notices
         self._marks = Marks(slack, clock, log)
 
     def send(
         self, message: MessageBase, thread: Thread | None, *, perhaps_sent: bool = False
     ) -> Thread:
+        try:
+            return self._send(message, thread, perhaps_sent)
+        except SlackRefused as refused:
+            if refused.code != SlackShut.code:
+                raise
+            raise SlackShut(refused, self._clock.now() + _KNOCK_AGAIN) from refused
+
+    def _send(self, message: MessageBase, thread: Thread | None, perhaps_sent: bool) -> Thread:
         place = self._places.place(message, thread)
         letter = self._letters().letter(message)
         found = self._find(message, place, letter) if perhaps_sent else Found()
@@ -140,14 +157,25 @@ class SlackCarrier:
     def settle(self) -> None:
         """Slack keeps what it has answered for."""
 
-    def poll(self) -> Sequence[Reply]:
+    def poll(self, questions: Questions) -> Sequence[Heard]:
         self._marks.catch_up()
-        return ()
+        self._notices.catch_up()
+        return self._ear.poll(questions)
+
+    def taken(self, heard: Heard) -> None:
+        self._ear.taken(heard)
+
+    def tell(self, reply: Reply, what: str, text: str) -> None:
+        self._notices.tell(reply, what, text)
+
+    def close_question(self, question: Question, line: str) -> None:
+        self._notices.close(question, line)
 
     def descriptors(self) -> Sequence[int]:
-        return ()
+        return self._ear.descriptors()
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        self._ear.close()
 
 
 def _metadata(message: MessageBase, number: int) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from kingdom.envoy import reports
 from kingdom.envoy.rendering import NOTABLE, Rendering, on_one_line, readable
 from kingdom.envoy.transports.slack.mrkdwn import escaped, mrkdwn, pieces
 from kingdom.models.message import HumanInputRequest, MessageBase
@@ -63,15 +64,23 @@ class Letters:
     """In one language and one time zone. `owner` is called when something is urgent."""
 
     def __init__(
-        self, words: Words, rendering: Rendering, *, owner: str, masked: Callable[[str], str] = str
+        self,
+        words: Words,
+        rendering: Rendering,
+        *,
+        owner: str,
+        masked: Callable[[str], str] = str,
+        has_buttons: bool = True,
     ) -> None:
+        """`has_buttons`: whether someone hears when one is pressed."""
+        self._has_buttons = has_buttons
         self._words = words
         self._rendering = rendering
         self._owner = owner if _USER.fullmatch(owner) else ""
         self._masked = masked
 
     def letter(self, message: MessageBase) -> Letter:
-        content = self._masked(readable(message.content)).strip()
+        content = self._masked(readable(reports.body(message, self._words))).strip()
         facts = facts_in(content) if len(content) > SHORT_DATA else None
         note = self._words("envoy_attached", characters=f"{len(content):,}")
         said = content if facts is None else facts or note
@@ -86,9 +95,12 @@ class Letters:
 
     def _body(self, message: MessageBase, said: str) -> str:
         said = said or self._words("envoy_no_text")
+        if title := reports.title(message, self._words):
+            return f"# {on_one_line(title)}\n{said}"
         if not isinstance(message, HumanInputRequest):
             return said
-        listed = self._options(message) if not is_short(message) else []
+        on_buttons = self._has_buttons and is_short(message)
+        listed = [] if on_buttons else self._options(message)
         numbered = (f"{number}. {option}" for number, option in enumerate(listed, 1))
         return "\n".join((self._words("envoy_question", question=said), *numbered))
 
@@ -126,7 +138,7 @@ class Letters:
 
     def _buttons(self, message: HumanInputRequest) -> list[Block]:
         options = self._options(message)
-        if len(options) > BUTTONS * ROWS:
+        if len(options) > BUTTONS * ROWS or not self._has_buttons:
             return []
         chosen = [option == message.default for option in message.options or ()]
         default = chosen.index(True) + 1 if any(chosen) else 0

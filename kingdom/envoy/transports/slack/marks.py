@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from structlog.typing import FilteringBoundLogger
 
 SEEN, WAITING, DONE, FAILED = "eyes", "raising_hand", "white_check_mark", "x"
+CANCELLED = "no_entry_sign"
+_ENDED = {"done": DONE, "failed": FAILED, "cancelled": CANCELLED}
 _MOST_WAITING = 1_000
 
 
@@ -35,11 +37,17 @@ def changes(message: MessageBase) -> list[Change]:
     if isinstance(message, HumanInputRequest):
         return [Change(WAITING, True)]
     if is_final(message):
-        ended = FAILED if message.urgency in NOTABLE else DONE
-        return [Change(WAITING, False), Change(ended, True)]
+        return [Change(WAITING, False), Change(_ended(message), True)]
     if isinstance(message, ThreadStart):
         return [Change(SEEN, True)]
     return [Change(WAITING, False)] if named(message, "answers") else []
+
+
+def _ended(message: MessageBase) -> str:
+    """As the king says; by how loud it is, where an earlier version said nothing."""
+    said = (message.reply_context or {}).get("outcome")
+    by_sound = FAILED if message.urgency in NOTABLE else DONE
+    return _ENDED.get(said, by_sound) if isinstance(said, str) else by_sound
 
 
 class Marks:

@@ -1,0 +1,111 @@
+"""What becomes of what people say: an answer, an event, or a courteous word.
+
+Decides; the daemon acts on it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from kingdom.bus.files.bus import FileBus
+from kingdom.envoy.answers import BY_DEFAULT, TRUST
+from kingdom.envoy.questions import Question, Questions, chosen
+from kingdom.envoy.rendering import on_one_line
+from kingdom.envoy.transport import Reply, Speech
+from kingdom.errors import NeverWorks
+from kingdom.models.event import Event
+from kingdom.models.priority import priority_of
+from kingdom.words import Words
+
+_NAMES = {"no_answer": "envoy_no_answer", "not_an_option": "envoy_not_an_option"}
+
+
+@dataclass(frozen=True)
+class Answer:
+    task_id: str
+    question: Question
+    text: str
+
+
+@dataclass(frozen=True)
+class Notice:
+    """`what` is its kind; each kind is told a person only so often."""
+
+    what: str
+    text: str
+    task_id: str = ""
+
+
+def meant_by(reply: Reply, questions: Questions, words: Words) -> Answer | Notice:
+    """The first reply of someone who may answer counts, if it is an answer."""
+    if not reply.may_answer:
+        return Notice("stranger", words("envoy_may_not_answer"))
+    task_id, question = _asked(reply, questions)
+    if question is None:
+        name = "envoy_old_button" if reply.asked_in else "envoy_nothing_asked"
+        return Notice("button" if reply.asked_in else "closed", words(name))
+    if question.answered_at is not None:
+        return Notice("late", words("envoy_answered_already"), task_id)
+    try:
+        return Answer(task_id, question, _chosen(reply, question))
+    except NeverWorks as fault:
+        options = ", ".join(map(on_one_line, question.options or ()))
+        return Notice("option", words(_NAMES[fault.code], options=options), task_id)
+
+
+def _asked(reply: Reply, questions: Questions) -> tuple[str, Question | None]:
+    for task_id, one in questions.items():
+        if (one.msg_id == reply.asked_in) if reply.asked_in else (one.thread == reply.thread):
+            return task_id, one
+    return "", None
+
+
+def _chosen(reply: Reply, question: Question) -> str:
+    if not reply.asked_in:
+        return chosen(question, reply.text)
+    options = question.options or []
+    return options[reply.number - 1] if 0 < reply.number <= len(options) else chosen(question, "")
+
+
+def speech_event(speech: Speech, now: datetime) -> Event:
+    """The same words are the same event: its id has the moment they were said."""
+    type_ = "slack.channel.message" if speech.is_direct else "slack.app_mention"
+    kind = "msg" if speech.is_direct else "mention"
+    payload = {
+        "text": speech.text,
+        "channel": speech.channel,
+        "user": speech.user,
+        "ts": speech.ts,
+    }
+    if speech.thread_ts:
+        payload["thread_ts"] = speech.thread_ts
+    return Event(
+        id=f"evt-slack-{kind}-{speech.ts.replace('.', '-')}",
+        type=type_,
+        source="slack",
+        payload=payload,
+        priority=priority_of(type_),
+        created_at=now,
+        trust=TRUST,
+    )
+
+
+def known_answer(bus: FileBus, task_id: str) -> tuple[str, str]:
+    """The answer that the king has taken, and whose it is; empty if there is none."""
+    found = bus.look("results", task_id)
+    event_id = getattr(found[1], "answered_by", None) if found else None
+    event = bus.look("events", event_id) if event_id else None
+    payload = event[1].payload if event and isinstance(event[1], Event) else {}
+    text, who = (str(payload.get(key) or "") for key in ("text", "answered_by"))
+    return text, BY_DEFAULT if payload.get("until") else who
+
+
+def closing_line(words: Words, text: str, who: str) -> str:
+    """What a question shows that is no longer asked."""
+    answer = on_one_line(text)
+    if not answer:
+        return words("envoy_withdrawn")
+    if who == BY_DEFAULT:
+        return words("envoy_defaulted", answer=answer)
+    return words("envoy_answered", who=on_one_line(who) or "?", answer=answer)

@@ -1,0 +1,112 @@
+"""Reports: each kind goes out once a day, and is read as one well-made message.
+
+What a report is of lies in its `context`: `type` (such as `daily_report`) and `date`. Its `content`
+is what people read. One whose content is empty or plain JSON is told from its figures. Without type
+and date nothing can be said of how often it went out, and it is always shown.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from kingdom.models.fields import Id
+from kingdom.models.ids import is_id
+from kingdom.models.message import MessageBase, Report
+from kingdom.models.part import Part
+from kingdom.words import Words
+from kingdom.words.spans import age
+
+DAILY = "daily_report"
+_NO_TASKS = dict.fromkeys(("created", "completed", "failed", "needs_human"), 0)
+_NO_SOLDIERS = dict.fromkeys(("spawned", "timeout"), 0)
+
+
+class SentReport(Part):
+    """An entry of `report-sent.json`: the last report of one kind."""
+
+    date: str
+    msg_id: Id
+
+
+SentReports = Mapping[str, SentReport]
+
+
+class Edition(NamedTuple):
+    """Which report it is."""
+
+    kind: str
+    date: str
+
+
+def edition_of(message: MessageBase) -> Edition | None:
+    data = _data(message) if isinstance(message, Report) else {}
+    kind, date = data.get("type"), data.get("date")
+    if not isinstance(kind, str) or not is_id(kind) or not isinstance(date, str) or not date:
+        return None
+    return Edition(kind, date)
+
+
+def shown_before(message: MessageBase, sent: SentReports) -> str:
+    """The other message that brought this very report; empty if none did."""
+    edition = edition_of(message)
+    last = sent.get(edition.kind) if edition else None
+    if edition is None or last is None or last.date != edition.date:
+        return ""
+    return last.msg_id if last.msg_id != message.id else ""
+
+
+def after(message: MessageBase, sent: SentReports) -> SentReports:
+    """What is known once this message was shown; an older report that comes late is no news."""
+    edition = edition_of(message)
+    last = sent.get(edition.kind) if edition else None
+    if edition is None or (last is not None and last.date >= edition.date):
+        return sent
+    return {**sent, edition.kind: SentReport(date=edition.date, msg_id=message.id)}
+
+
+def title(message: MessageBase, words: Words) -> str:
+    """Empty for what has none of its own."""
+    edition = edition_of(message)
+    is_daily = edition is not None and edition.kind == DAILY
+    return words("envoy_daily_report", date=edition.date) if edition and is_daily else ""
+
+
+def body(message: MessageBase, words: Words) -> str:
+    """What is read below the title."""
+    text = message.content.strip()
+    if not isinstance(message, Report) or (text and not _in_json(text)):
+        return message.content
+    return "\n".join(_lines(_data(message), words)) or message.content
+
+
+def _data(message: MessageBase) -> Mapping[str, Any]:
+    return message.context if message.context.get("type") else _in_json(message.content.strip())
+
+
+def _in_json(text: str) -> Mapping[str, Any]:
+    if not text.startswith("{"):
+        return {}
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _lines(data: Mapping[str, Any], words: Words) -> Iterator[str]:
+    if tasks := _counts(data, "tasks"):
+        yield words("envoy_report_tasks", **(_NO_TASKS | tasks))
+    if soldiers := _counts(data, "soldiers"):
+        yield words("envoy_report_soldiers", **(_NO_SOLDIERS | soldiers))
+    times = _counts(data, "avg_duration_seconds")
+    if times:
+        each = ", ".join(f"{name} {age(seconds)}" for name, seconds in times.items())
+        yield words("envoy_report_times", times=each)
+
+
+def _counts(data: Mapping[str, Any], key: str) -> dict[str, float]:
+    found = data.get(key)
+    entries = found.items() if isinstance(found, dict) else ()
+    return {name: one for name, one in entries if isinstance(one, int | float)}

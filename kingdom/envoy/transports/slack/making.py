@@ -1,0 +1,93 @@
+"""Puts the parts together that speak and listen in Slack."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kingdom.clients.slack import Slack, find_token
+from kingdom.clients.slack_faults import SlackRefused
+from kingdom.clients.slack_socket import SlackSocket
+from kingdom.envoy.rendering import Rendering
+from kingdom.envoy.transport import Reply
+from kingdom.envoy.transports.slack.carrier import SlackCarrier
+from kingdom.envoy.transports.slack.ear import Ear
+from kingdom.envoy.transports.slack.letters import Letters
+from kingdom.envoy.transports.slack.memory import Memory
+from kingdom.envoy.transports.slack.notices import Notices
+from kingdom.envoy.transports.slack.permits import Permits
+from kingdom.envoy.transports.slack.places import Places, channel_of, default_channel
+from kingdom.envoy.transports.slack.rounds import Rounds
+from kingdom.runtime.role import Setting
+from kingdom.settings.envoy import Slack as SlackSettings
+from kingdom.words import Words
+
+
+def made(
+    setting: Setting, masked: Callable[[str], str], rendering: Callable[[], Rendering]
+) -> SlackCarrier:
+    """What is configured is asked for each time, since it may change."""
+
+    def given() -> SlackSettings:
+        return setting.config.current.settings.envoy.slack
+
+    def words() -> Words:
+        return Words(setting.config.current.settings.system.language)
+
+    def letters() -> Letters:
+        owner = given().owner
+        return Letters(
+            words(), rendering(), owner=owner, masked=masked, has_buttons=socket is not None
+        )
+
+    def nothing_asked(reply: Reply) -> None:
+        notices.tell(reply, "closed", words()("envoy_nothing_asked"))
+
+    clock, log = setting.clock, setting.log
+    token = find_token(setting.environment, given().bot_token_env)
+    default_channel(channel_of(given()))
+    slack = Slack(token, given().api_url, variable=given().bot_token_env, clock=clock)
+    sync = setting.config.current.settings.system.durability == "full"
+    memory = Memory(setting.base, sync=sync)
+    places = Places(slack, lambda: channel_of(given()))
+    permits = Permits(slack, clock, given)
+    notices = Notices(slack, memory, clock, log)
+    rounds = Rounds(slack, memory, clock, log, lambda: _spoken_in(places, permits, memory))
+    socket = _socket(setting)
+    ear = Ear(
+        slack,
+        memory,
+        permits,
+        rounds,
+        socket=socket,
+        clock=clock,
+        log=log,
+        seconds=lambda: given().polling_seconds,
+        nothing_asked=nothing_asked,
+    )
+    return SlackCarrier(slack, clock, letters, places=places, ear=ear, notices=notices, log=log)
+
+
+def _socket(setting: Setting) -> SlackSocket | None:
+    """Begins to listen at once; None without an app token."""
+    given = setting.config.current.settings.envoy.slack
+    variable = given.app_token_env
+    if not setting.environment.get(variable, "").strip():
+        return None
+    token = find_token(setting.environment, variable)
+    socket = SlackSocket(Slack(token, given.api_url, variable=variable))
+    socket.start()
+    return socket
+
+
+def _spoken_in(places: Places, permits: Permits, memory: Memory) -> list[str]:
+    """Where people speak to the kingdom: its channel, those it listens in, each one's own with
+    it, and wherever someone did before."""
+
+    def id_of(name: str) -> str:
+        try:
+            return places.id_of(places.channel(name))
+        except SlackRefused:
+            return ""  # a person or channel that Slack does not know is for `envoy try` to name
+
+    named = [id_of(name) for name in ("", *permits.channels(), *permits.people())]
+    return list(dict.fromkeys(one for one in (*named, *memory.heard) if one))

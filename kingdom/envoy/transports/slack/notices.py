@@ -1,0 +1,119 @@
+"""What is said in a thread besides messages: what became of a reply, and that a question is over.
+
+Both are a courtesy: what Slack refuses is logged, and nothing waits for it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from kingdom.clients.slack import Posted, Slack
+from kingdom.clients.slack_faults import SlackLater, SlackRefused
+from kingdom.clock import Clock
+from kingdom.envoy.questions import Question
+from kingdom.envoy.transport import Reply
+from kingdom.envoy.transports.slack.letters import SECTION, cut_off
+from kingdom.envoy.transports.slack.memory import Closing, Memory
+from kingdom.envoy.transports.slack.mrkdwn import escaped
+from kingdom.envoy.transports.slack.speaking import TS, part_of, text_of
+
+if TYPE_CHECKING:
+    from structlog.typing import FilteringBoundLogger
+
+NOTICE = "kingdom_notice"
+CLOSED = "kingdom-closed"  # the block that a question has which is no longer asked
+LONGEST_LINE = 300
+_TIMES = {"option": 3, "button": 3}  # to one person in one thread; other notices come once
+_APART = timedelta(hours=1)  # how far Slack's clock and ours may be
+_AT_ONCE = 5
+_MOST_SHOWN = 1_000
+_PAUSE = timedelta(minutes=1)
+
+
+class Notices:
+    def __init__(
+        self, slack: Slack, memory: Memory, clock: Clock, log: FilteringBoundLogger
+    ) -> None:
+        self._slack = slack
+        self._memory = memory
+        self._clock = clock
+        self._log = log
+        self._not_before: datetime | None = None
+        self._shown: deque[str] = deque(maxlen=_MOST_SHOWN)
+
+    def tell(self, reply: Reply, what: str, text: str) -> None:
+        key = f"{what} {reply.user} {reply.thread.channel} {reply.thread.thread_ts}"
+        if not self._memory.may_tell(key, _TIMES.get(what, 1)):
+            return
+        self._memory.save()  # rather not told than told twice
+        payload = {"event_type": NOTICE, "event_payload": {"what": what}}
+        given = {"text": cut_off(escaped(text), 3_000), "metadata": payload}
+        try:
+            self._slack.post(reply.thread.channel, given, reply.thread.thread_ts)
+        except (SlackLater, SlackRefused) as error:
+            self._log.warning("notice.not_said", what=what, error=str(error))
+
+    def close(self, question: Question, line: str) -> None:
+        """Shown soon, also if the process ends before. What was said of it first is kept."""
+        known = question.msg_id in self._memory.closing or question.msg_id in self._shown
+        if TS.fullmatch(question.thread_ts) and not known:
+            closing = Closing(
+                channel=question.channel,
+                thread_ts=question.thread_ts,
+                asked_at=question.asked_at,
+                line=cut_off(" ".join(line.split()), LONGEST_LINE),
+            )
+            self._memory.close(question.msg_id, closing)
+            self._memory.save()
+        self.catch_up()
+
+    def catch_up(self) -> None:
+        if self._not_before is not None and self._clock.now() < self._not_before:
+            return
+        self._not_before = None
+        for message_id, closing in list(self._memory.closing.items())[:_AT_ONCE]:
+            try:
+                self._show(message_id, closing)
+            except SlackLater as error:
+                self._not_before = error.not_before or self._clock.now() + _PAUSE
+                return
+            except SlackRefused as error:
+                self._log.warning("question.not_closed", message_id=message_id, error=str(error))
+            self._memory.closed(message_id)
+            self._shown.append(message_id)
+        self._memory.save()
+
+    def _show(self, message_id: str, closing: Closing) -> None:
+        me = self._slack.me()
+        oldest = f"{(closing.asked_at - _APART).timestamp():.6f}"
+        parts = []
+        for said in self._slack.replies(closing.channel, closing.thread_ts, oldest):
+            payload = part_of(part_of(said, "metadata"), "event_payload")
+            if payload.get("id") == message_id and me.wrote(said):
+                parts.append(said)
+        if parts and _asks(parts[-1]):  # the last part says how to answer
+            posted = Posted(closing.channel, text_of(parts[-1], "ts"))
+            self._slack.update(posted, closed(parts[-1], closing.line))
+
+
+def _asks(said: dict[str, Any]) -> bool:
+    return all(one.get("block_id") != CLOSED for one in _blocks(said))
+
+
+def closed(said: dict[str, Any], line: str) -> dict[str, Any]:
+    """The question without its buttons and how to answer it, with what became of it."""
+    kept = [one for one in _blocks(said) if one.get("type") not in ("actions", "context")]
+    shown = {"type": "mrkdwn", "text": escaped(line), "verbatim": True}
+    if not kept:
+        whole = shown | {"text": cut_off(text_of(said, "text"), SECTION)}
+        kept = [{"type": "section", "text": whole}]
+    blocks = [*kept, {"type": "context", "block_id": CLOSED, "elements": [shown]}]
+    text = cut_off(f"{escaped(line)}\n{text_of(said, 'text')}", 3_000)
+    return {"text": text, "blocks": blocks, "metadata": dict(part_of(said, "metadata"))}
+
+
+def _blocks(said: dict[str, Any]) -> list[dict[str, Any]]:
+    found = said.get("blocks")
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []

@@ -1,0 +1,239 @@
+"""Looks into Slack's histories for what no socket told: the only way to hear without an app token,
+and the way to catch up after a line was lost.
+
+A look at a channel takes a page or two of its history, however many threads are open there: the
+first message of each thread says when someone last replied, and only threads with news are read.
+The newest page is read in each round; of older ones, which matter only if a question is still open
+there, each round takes the next.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from kingdom.clients.slack import Slack
+from kingdom.clients.slack_faults import SlackLater, SlackRefused
+from kingdom.clock import Clock
+from kingdom.envoy.questions import Question, Questions
+from kingdom.envoy.transports.slack.memory import Memory
+from kingdom.envoy.transports.slack.speaking import (
+    TS,
+    Said,
+    later,
+    order,
+    part_of,
+    said_in,
+    text_of,
+)
+
+if TYPE_CHECKING:
+    from structlog.typing import FilteringBoundLogger
+
+Entry = dict[str, Any]
+
+_AT_ONCE = 10  # channels in one step, so that what is to be sent does not wait long
+_MOST_OTHERS = 10  # channels without a question that one round looks at
+_MOST_READ = 20  # threads that one look reads; the others have their news still
+_PAGE = 100  # messages; of Slack's own most, 999, few would be read again and again
+_MOST_PAGES = 40
+_BEFORE = timedelta(days=1)  # how old a thread may be that someone calls us in
+_OVERLAP = timedelta(minutes=5)  # what comes by the socket need not come in order
+_APART = timedelta(hours=1)  # how far Slack's clock and ours may be
+_SLACK_MINUTE = timedelta(minutes=1)
+
+
+@dataclass
+class Look:
+    """What a channel showed; all of it until `newest` is known once `said` is taken."""
+
+    channel: str
+    newest: str
+    said: list[Said] = field(default_factory=list)
+
+
+@dataclass
+class Asked:
+    """The questions of a channel that nobody has answered, by thread."""
+
+    threads: dict[str, Question] = field(default_factory=dict)
+    oldest: str = ""
+
+
+class Rounds:
+    """`places` are where people speak to the kingdom, besides the threads of its questions."""
+
+    def __init__(
+        self,
+        slack: Slack,
+        memory: Memory,
+        clock: Clock,
+        log: FilteringBoundLogger,
+        places: Callable[[], list[str]],
+    ) -> None:
+        self._slack = slack
+        self._memory = memory
+        self._clock = clock
+        self._log = log
+        self._places = places
+        self._todo: deque[str] = deque()
+        self._thorough = True
+        self._not_before: datetime | None = None
+        self._turn = 0
+        self._seen: dict[tuple[str, str], str] = {}  # the last reply that was read, by thread
+        self._older: dict[str, str] = {}  # where the next older page of a channel begins
+        self._refused: set[str] = set()
+        self._sorted: tuple[Questions, dict[str, Asked]] | None = None
+        self._began = stamp(clock.now() - _SLACK_MINUTE)
+
+    @property
+    def is_over(self) -> bool:
+        return not self._todo
+
+    def begin(self, questions: Questions, *, thorough: bool) -> None:
+        """A round that was not over goes into this one."""
+        self._thorough = thorough or (self._thorough and not self.is_over)
+        asked = self._awaited(questions)
+        self._seen = {
+            (channel, ts): replied
+            for (channel, ts), replied in self._seen.items()
+            if ts in asked.get(channel, Asked()).threads
+        }
+        others = [one for one in self._places() if one not in asked]
+        if not thorough and len(others) > _MOST_OTHERS:
+            start = self._turn % len(others)
+            others = (others + others)[start : start + _MOST_OTHERS]
+            self._turn += _MOST_OTHERS
+        self._todo = deque(dict.fromkeys([*self._todo, *asked, *others]))
+
+    def go_on(self, questions: Questions) -> Iterator[Look]:
+        """A few looks, unless Slack wants to be left alone for now."""
+        if self._not_before is not None and self._clock.now() < self._not_before:
+            return
+        self._not_before = None
+        asked = self._awaited(questions)
+        for _ in range(min(_AT_ONCE, len(self._todo))):
+            channel = self._todo[0]
+            try:
+                look = self._look(channel, asked.get(channel, Asked()))
+            except SlackLater as error:
+                self._thorough = True  # by the time it works there may be more than a page
+                self._not_before = error.not_before or self._clock.now() + _SLACK_MINUTE
+                self._log.warning("slack.not_heard", channel=channel, error=str(error))
+                return
+            except SlackRefused as refused:
+                self._refuse(channel, refused)
+            else:
+                self._refused.discard(channel)
+                yield look
+            self._todo.popleft()
+
+    def _awaited(self, questions: Questions) -> dict[str, Asked]:
+        """By channel; sorted out again only when the questions are others."""
+        if self._sorted is None or self._sorted[0] is not questions:
+            self._sorted = questions, awaited(questions)
+        return self._sorted[1]
+
+    def _refuse(self, channel: str, refused: SlackRefused) -> None:
+        if channel not in self._refused:
+            self._refused.add(channel)
+            self._log.warning("slack.not_heard", channel=channel, error=str(refused))
+
+    def _look(self, channel: str, asked: Asked) -> Look:
+        since = self._memory.since(channel, self._began)
+        look = Look(channel, since)
+        me = self._slack.me()
+        news: list[Entry] = []
+        for entry in sorted(self._entries(channel, since, asked), key=_when):
+            ts, replied = text_of(entry, "ts"), text_of(entry, "latest_reply")
+            look.newest = later(look.newest, ts)
+            said = said_in(entry, me, channel)
+            if said and order(ts) > order(before(since, _OVERLAP)):
+                look.said.append(said)
+            if TS.fullmatch(replied) and self._has_news(channel, entry, since, asked):
+                news.append(entry)
+        for entry in news[:_MOST_READ]:
+            ts, replied = text_of(entry, "ts"), text_of(entry, "latest_reply")
+            look.said += self._read(channel, ts, since, asked.threads.get(ts))
+            self._seen[channel, ts] = replied
+            if len(news) <= _MOST_READ:
+                look.newest = later(look.newest, replied)
+        look.said.sort(key=lambda one: order(one.ts))
+        return look
+
+    def _has_news(self, channel: str, entry: Entry, since: str, asked: Asked) -> bool:
+        """Whether someone else than us may have replied there, and it was not read yet."""
+        ts, replied = text_of(entry, "ts"), text_of(entry, "latest_reply")
+        if entry.get("reply_users") == [self._slack.me().user_id]:
+            return False
+        otherwise = "0.0" if ts in asked.threads else before(since, _OVERLAP)
+        return order(replied) > order(self._seen.get((channel, ts), otherwise))
+
+    def _entries(self, channel: str, since: str, asked: Asked) -> list[Entry]:
+        floor = before(since, _BEFORE)
+        if asked.oldest:
+            floor = min(floor, before(asked.oldest), key=order)
+        if self._thorough:
+            return self._page(channel, floor, pages=_MOST_PAGES)
+        newest = self._page(channel, floor)
+        if len(newest) < _PAGE or not asked.oldest or _when(newest[-1]) <= order(asked.oldest):
+            return newest
+        latest = self._older.pop(channel, text_of(newest[-1], "ts"))
+        older = self._page(channel, before(asked.oldest), latest)
+        if len(older) == _PAGE:
+            self._older[channel] = text_of(older[-1], "ts")
+        return newest + older
+
+    def _page(self, channel: str, oldest: str, latest: str = "", pages: int = 1) -> list[Entry]:
+        said = self._slack.history(channel, oldest, latest, limit=_PAGE)
+        found = list(islice(said, _PAGE * pages))
+        return [one for one in found if TS.fullmatch(text_of(one, "ts"))]
+
+    def _read(
+        self, channel: str, thread_ts: str, since: str, question: Question | None
+    ) -> list[Said]:
+        me = self._slack.me()
+        asked = question and stamp(question.asked_at - _APART)
+        oldest = asked or before(since, _OVERLAP)
+        replies = list(self._slack.replies(channel, thread_ts, oldest))
+        if question is not None:
+            replies = _after(question, replies, me.wrote)
+        found = (said_in(one, me, channel) for one in replies)
+        return [one for one in found if one is not None and one.thread_ts == thread_ts]
+
+
+def _after(question: Question, replies: list[Entry], is_ours: Callable[[Entry], bool]) -> list[Any]:
+    """What was said since it was asked."""
+    for at, one in enumerate(replies):
+        payload = part_of(part_of(one, "metadata"), "event_payload")
+        if payload.get("id") == question.msg_id and is_ours(one):
+            return replies[at + 1 :]
+    asked = order(stamp(question.asked_at))
+    return [one for one in replies if order(text_of(one, "ts")) > asked]
+
+
+def awaited(questions: Questions) -> dict[str, Asked]:
+    found: dict[str, Asked] = {}
+    for one in questions.values():
+        if one.answered_at is None and TS.fullmatch(one.thread_ts):
+            found.setdefault(one.channel, Asked()).threads[one.thread_ts] = one
+    for asked in found.values():
+        asked.oldest = min(asked.threads, key=order)
+    return found
+
+
+def stamp(moment: datetime) -> str:
+    return f"{moment.timestamp():.6f}"
+
+
+def before(ts: str, span: timedelta = timedelta(seconds=1)) -> str:
+    whole, part = order(ts)
+    return f"{max(whole - int(span.total_seconds()), 0)}.{part // 1000:06d}"
+
+
+def _when(entry: Entry) -> tuple[int, int]:
+    return order(text_of(entry, "ts"))

@@ -1,0 +1,153 @@
+"""Reminds people of questions that nobody answers, and in the end parks those without a default.
+
+The king makes these messages, as it made the questions; the envoy only shows them. A parked one is
+brought to mind no more, and can still be answered. One with a default never gets there: the envoy
+takes the default when its time is over.
+
+Keeps `state/king/reminded.json`: for each open question the last moment that was due, and the
+message made for it, written before it is published. A crash in between publishes the same message
+again, and the bus knows its id. What fell due while nobody was there is told of once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import PydanticCustomError
+
+from kingdom.clock import isoformat
+from kingdom.king.desk import Desk
+from kingdom.king.questions import Asked, OpenQuestions
+from kingdom.models.fields import read_timestamp
+from kingdom.models.message import ThreadUpdate
+from kingdom.models.result import NeedsHuman
+from kingdom.store.state import read_json, write_json
+from kingdom.topology import PENDING
+from kingdom.words.harmless import at_a_glance
+from kingdom.words.spans import age
+
+_KEYS = {"msg_id", "at", "parked", "told", "message"}
+
+
+class Reminders:
+    def __init__(self, desk: Desk, questions: OpenQuestions) -> None:
+        self._desk = desk
+        self._questions = questions
+        self._path = desk.setting.base.path("state", "king", "reminded.json")
+        self._told: dict[str, dict[str, Any]] = {}
+        self._next_look = float("-inf")
+
+    def start(self) -> None:
+        kept = read_json(self._path, {})
+        entries = kept.items() if isinstance(kept, dict) else ()
+        self._told = {task_id: told for task_id, told in entries if _is_whole(told)}
+
+    def step(self, interval: float) -> None:
+        moment = self._desk.monotonic()
+        if moment < self._next_look:
+            return
+        self._next_look = moment + interval
+        for told in self._told.values():
+            self._publish(told)
+        asked = self._questions.by_task()
+        for task_id, question in asked.items():
+            self._consider(task_id, question)
+        self._forget(asked)
+
+    def _consider(self, task_id: str, asked: Asked) -> None:
+        told = self._told.get(task_id)
+        if told is None or told["msg_id"] != asked.msg_id:
+            told = _nothing(asked)
+        settings, now = self._desk.config.settings.king.questions, self._desk.now()
+        every, park_after = settings.remind_every_seconds, settings.park_after_seconds
+        last = min(read_timestamp(told["at"]), now)  # a clock that was ahead silences nobody
+        waited = (now - asked.asked_at).total_seconds()
+        parks = asked.default is None and 0 < park_after <= waited
+        passed = int((now - last).total_seconds() // every) if every else 0
+        if told["parked"] or asked.is_parked or not (parks or passed > 0):
+            return
+        if self._is_settled(task_id) or self._is_waiting(told["told"]):
+            return
+        at = last + timedelta(seconds=passed * every)
+        self._tell(task_id, asked, at, parks=parks)
+
+    def _is_settled(self, task_id: str) -> bool:
+        found = self._desk.bus.look("results", task_id)
+        result = found[1] if found else None
+        return isinstance(result, NeedsHuman) and result.answered_by is not None
+
+    def _is_waiting(self, msg_id: str | None) -> bool:
+        """Whether the last one was not even shown: nobody is told the same thing twice at once."""
+        found = self._desk.bus.look("messages", msg_id) if msg_id else None
+        return found is not None and found[0] == PENDING
+
+    def _tell(self, task_id: str, asked: Asked, at: datetime, *, parks: bool) -> None:
+        (id_,) = self._desk.ids("msg", 1)
+        message = {
+            "id": id_,
+            "content": self._content(task_id, asked, parks),
+            "task_id": task_id,
+            "channel": asked.channel,
+            "thread_ts": asked.thread_ts or None,
+            "trace_id": asked.trace_id,
+            # Come late, it must not open a thread again that is over.
+            "context": {"parks" if parks else "reminds": task_id, "progress": True},
+        }
+        told = {"msg_id": asked.msg_id, "at": isoformat(at), "parked": parks, "told": id_}
+        self._told[task_id] = told | {"message": message}
+        self._publish(self._told[task_id])
+        name = "question.parked" if parks else "question.reminded"
+        self._desk.log.info(name, task_id=task_id, message_id=id_, trace_id=asked.trace_id)
+
+    def _content(self, task_id: str, asked: Asked, parks: bool) -> str:
+        words, desk = self._desk.words, self._desk
+        span = age((desk.now() - asked.asked_at).total_seconds())
+        question = at_a_glance(asked.question)
+        if parks:
+            return words("king_parked", span=span, question=question, task=task_id)
+        said = words("king_reminder", span=span, question=question, task=task_id)
+        if asked.default is None or asked.expires_at is None:
+            return said
+        until, default = desk.shown(asked.expires_at), at_a_glance(asked.default)
+        return f"{said}\n{words('envoy_default_until', moment=until, default=default)}"
+
+    def _publish(self, told: dict[str, Any]) -> None:
+        """If that is still to be done, or may be: the bus knows what it had before."""
+        if told["message"] is not None:
+            message = ThreadUpdate(**told["message"], created_at=self._desk.now())
+            write_json(self._path, self._told)
+            self._desk.bus.publish("messages", message)
+            told["message"] = None
+            write_json(self._path, self._told, sync=False)
+
+    def _forget(self, asked: Mapping[str, Asked]) -> None:
+        """Those that were settled. One that is only missing may come back: the envoy makes its
+        notes anew when they were lost."""
+        gone = [one for one in self._told if one not in asked and self._is_over(one)]
+        for task_id in gone:
+            del self._told[task_id]
+        if gone:
+            write_json(self._path, self._told, sync=False)
+
+    def _is_over(self, task_id: str) -> bool:
+        return self._desk.bus.look("results", task_id) is None or self._is_settled(task_id)
+
+
+def _nothing(asked: Asked) -> dict[str, Any]:
+    at = isoformat(asked.asked_at)
+    return {"msg_id": asked.msg_id, "at": at, "parked": False, "told": None, "message": None}
+
+
+def _is_whole(told: object) -> bool:
+    if not isinstance(told, dict) or told.keys() != _KEYS:
+        return False
+    try:
+        at = read_timestamp(told["at"])
+        if told["message"] is not None:
+            ThreadUpdate(**told["message"], created_at=at)
+    except (PydanticCustomError, ValidationError, TypeError):
+        return False
+    return True

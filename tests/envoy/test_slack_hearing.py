@@ -1,0 +1,384 @@
+"""What people say in Slack, over a real WebSocket and real HTTP: an answer, an event, or a
+courteous word, and nothing for whoever may not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kingdom.store.paths import BaseDir
+from tests.support.envoy import TASK, Life, awaiting, internal, publish, question, start
+from tests.support.kingdom import MovableClock, counts, load, message
+from tests.support.slack_life import ENVIRONMENT, configure, texts
+from tests.support.slack_scene import STRANGER, Scene
+from tests.support.slack_server import FakeSlack, Fault
+from tests.support.slack_workspace import BOT, BOT_ID, OWNER
+
+OPTIONS = {"options": ["main", "next"]}
+
+
+def unix(ts: str) -> str:
+    return ts.partition(".")[0]
+
+
+# Answers
+
+
+def test_the_first_reply_is_the_answer(heard: Scene) -> None:
+    thread = heard.ask()
+    envelope = heard.server.says("C0KINGDOM", "use main &amp; go", thread_ts=thread)
+    heard.hears(envelope)
+    (event,) = heard.events()
+    ts = heard.server.in_channel()[2]["ts"]
+    assert event["id"] == f"evt-slack-response-{TASK}-{unix(ts)}"
+    assert event["payload"] == {"task_id": TASK, "text": "use main & go", "answered_by": "ada"}
+    assert (event["type"], event["trust"]) == ("slack.human_response", "member")
+    assert awaiting(heard.base)[TASK]["answered_at"]
+    assert len(internal(heard.base, "message.human_response")) == 1
+
+
+def test_a_button_is_the_answer_and_the_question_shows_it(heard: Scene) -> None:
+    heard.ask(**OPTIONS)
+    heard.hears(heard.server.presses(heard.question, 2))
+    (event,) = heard.events()
+    assert event["payload"]["text"] == "next"
+    assert "ada answered: next" in texts(heard.server)[1]
+    assert not [one for one in heard.question["blocks"] if one["type"] == "actions"]
+    assert "kingdom answer" not in texts(heard.server)[1]
+
+
+def test_an_option_is_what_its_button_says_also_if_another_is_its_number(heard: Scene) -> None:
+    heard.ask(options=["2", "1"])
+    heard.hears(heard.server.presses(heard.question, 1))
+    assert heard.events()[0]["payload"]["text"] == "2"
+
+
+def test_a_second_answer_is_told_that_it_is_late(heard: Scene) -> None:
+    thread = heard.ask(**OPTIONS)
+    heard.hears(heard.server.presses(heard.question, 1))
+    heard.server.pass_time(1)
+    for _ in range(3):
+        heard.hears(heard.server.says("C0KINGDOM", "next", thread_ts=thread))
+    assert len(heard.events()) == 1
+    assert heard.notices() == ["Thank you; this question has been answered already."]
+
+
+def test_what_is_no_option_is_told_which_there_are(heard: Scene) -> None:
+    thread = heard.ask(**OPTIONS)
+    for _ in range(5):
+        heard.hears(heard.server.says("C0KINGDOM", "perhaps", thread_ts=thread))
+    assert heard.events() == []
+    assert len(heard.notices()) == 3, "a few times, not each time"
+    assert heard.notices()[0].endswith("They are: main, next")
+    heard.hears(heard.server.says("C0KINGDOM", "NEXT", thread_ts=thread))
+    assert heard.events()[0]["payload"]["text"] == "next"
+
+
+def test_whoever_may_not_answer_is_told_so_once_and_written_down(heard: Scene) -> None:
+    thread = heard.ask()
+    for _ in range(3):
+        heard.hears(heard.server.says("C0KINGDOM", "rm -rf", user=STRANGER, thread_ts=thread))
+    heard.hears(heard.server.presses(heard.question, 1, user=STRANGER))
+    assert heard.events() == []
+    assert len(heard.notices()) == 1
+    ignored = json.loads(Path(heard.base.path("state/envoy/ignored.json")).read_text())
+    assert {one["user"] for one in ignored} == {STRANGER}
+    assert len(ignored) == 4
+    assert "rm -rf" not in json.dumps(ignored)
+
+
+@pytest.mark.parametrize("entry", [STRANGER, f"@{STRANGER}", "S0TEAM", "@S0TEAM", "C0KINGDOM"])
+def test_whom_the_settings_allow(heard: Scene, entry: str) -> None:
+    heard.server.groups["S0TEAM"] = [STRANGER]
+    heard.begin(allowed=(entry,))
+    thread = heard.ask()
+    heard.hears(heard.server.says("C0KINGDOM", "main", user=STRANGER, thread_ts=thread))
+    assert heard.events()[0]["payload"]["answered_by"] == "eve"
+
+
+def test_a_group_that_slack_does_not_know_allows_nobody(heard: Scene) -> None:
+    heard.begin(allowed=("S0NONE",))
+    thread = heard.ask()
+    heard.hears(heard.server.says("C0KINGDOM", "main", user=STRANGER, thread_ts=thread))
+    assert heard.events() == []
+
+
+def test_an_answer_given_elsewhere_shows_too(heard: Scene) -> None:
+    heard.ask(**OPTIONS)
+    publish(heard.base, message(3, task_id="task-20260207-002", context={"answers": TASK}))
+    heard.life.go()
+    assert "Nobody needs to answer this any more." in texts(heard.server)[1]
+    assert not [one for one in heard.question["blocks"] if one["type"] == "actions"]
+
+
+def test_a_default_that_was_taken_shows(heard: Scene, clock: MovableClock) -> None:
+    heard.ask(**OPTIONS, default="next", expires_at=clock.now())
+    heard.life.go()
+    assert heard.events()[0]["payload"]["answered_by"] == "default"
+    assert "Nobody answered in time, so it is: next" in texts(heard.server)[1]
+
+
+def test_a_question_is_shown_as_answered_after_an_outage(heard: Scene, clock: MovableClock) -> None:
+    heard.ask(**OPTIONS)
+    heard.server.faults.append(Fault("chat.update", status=429, headers={"Retry-After": "60"}))
+    heard.hears(heard.server.presses(heard.question, 1))
+    assert "ada answered" not in texts(heard.server)[1]
+    heard.begin()
+    clock.advance(61)
+    heard.life.go()
+    assert "ada answered: main" in texts(heard.server)[1]
+
+
+@pytest.mark.parametrize(
+    "fields", [{"action_id": "boom"}, {"value": "msg-20260207-999 1"}, {"value": "x" * 5000}, {}]
+)
+def test_a_button_that_is_none_of_ours_or_old_changes_nothing(
+    heard: Scene, fields: dict[str, str]
+) -> None:
+    heard.ask(**OPTIONS)
+    pressed = heard.question if fields else heard.server.in_channel()[0]
+    heard.hears(heard.server.presses(pressed, 1, **fields))
+    assert heard.events() == []
+    assert heard.notices() == ["This button belongs to a question that nobody asks any more."]
+
+
+def test_a_reply_in_a_thread_long_closed_is_told_so(heard: Scene) -> None:
+    thread = heard.ask()
+    publish(heard.base, message(3, task_id=TASK, context={"final": True}))
+    heard.life.go()
+    for _ in range(2):
+        heard.hears(heard.server.says("C0KINGDOM", "one more thing", thread_ts=thread))
+    heard.hears(heard.server.says("C0KINGDOM", "and I", user=STRANGER, thread_ts=thread))
+    assert heard.events() == []
+    assert len(heard.notices()) == 1
+    assert heard.notices()[0].startswith("Nothing is asked in this thread now")
+
+
+# Work
+
+
+def test_a_direct_message_is_an_event(heard: Scene) -> None:
+    heard.hears(heard.server.says("D0OWNER", "gen-pr: see <https://x.test/a?b=1&amp;c|x>"))
+    (event,) = heard.events()
+    ts = heard.server.in_channel("D0OWNER")[0]["ts"]
+    assert event["id"] == f"evt-slack-msg-{ts.replace('.', '-')}"
+    assert (event["type"], event["source"]) == ("slack.channel.message", "slack")
+    assert (event["trust"], event["priority"]) == ("member", "normal")
+    assert event["payload"] == {
+        "text": "gen-pr: see https://x.test/a?b=1&c",
+        "channel": "D0OWNER",
+        "user": OWNER,
+        "ts": ts,
+    }
+
+
+def test_a_mention_is_one_event_though_slack_tells_it_twice(heard: Scene) -> None:
+    asked = heard.server.said("C0DEV", "who can help?", user=STRANGER)
+    text = f"<@{BOT}> gen-pr: look, <!everyone>"
+    heard.hears(heard.server.says("C0DEV", text, thread_ts=asked["ts"]))
+    heard.until(lambda: len(heard.server.lines.acknowledged) == 2, "both are acknowledged")
+    (event,) = heard.events()
+    said = heard.server.in_channel("C0DEV")[1]
+    assert event["id"] == f"evt-slack-mention-{said['ts'].replace('.', '-')}"
+    assert event["type"] == "slack.app_mention"
+    assert event["payload"]["text"] == "gen-pr: look, @everyone"
+    assert event["payload"]["thread_ts"] == asked["ts"]
+
+
+def test_what_is_not_said_to_the_kingdom_is_not_heard(heard: Scene) -> None:
+    for channel in ("C0DEV", "C0KINGDOM"):
+        heard.hears(heard.server.says(channel, "lunch?"))
+    assert heard.events() == []
+    assert not Path(heard.base.path("state/envoy/ignored.json")).exists()
+
+
+def test_work_of_someone_who_may_not_is_written_down_and_ignored(heard: Scene) -> None:
+    heard.hears(heard.server.says("D0STRANGER", "deploy!", user=STRANGER))
+    heard.hears(heard.server.says("C0DEV", f"<@{BOT}> deploy!", user=STRANGER))
+    assert heard.events() == []
+    assert heard.notices("D0STRANGER") == heard.notices("C0DEV") == []
+    ignored = json.loads(Path(heard.base.path("state/envoy/ignored.json")).read_text())
+    assert [one["channel"] for one in ignored] == ["D0STRANGER", "C0DEV"]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"bot_id": "B0OTHER"},
+        {"user": BOT, "bot_id": BOT_ID},
+        {"user": BOT},
+        {"user": "U0ROBOT"},
+        {"user": "USLACKBOT"},
+        {"subtype": "message_changed"},
+        {"subtype": "message_deleted"},
+        {"subtype": "channel_join"},
+        {"subtype": "bot_message"},
+    ],
+    ids=str,
+)
+def test_bots_edits_and_itself_are_not_answered(heard: Scene, fields: dict[str, str]) -> None:
+    heard.server.users["U0ROBOT"] = {"id": "U0ROBOT", "name": "robot", "is_bot": True}
+    heard.begin(allowed=("U0ROBOT", "C0KINGDOM", "D0OWNER"))
+    thread = heard.ask()
+    given = {"user": OWNER} | fields
+    heard.hears(heard.server.says("C0KINGDOM", "main", thread_ts=thread, **given))
+    heard.hears(heard.server.says("D0OWNER", "hello", **given))
+    heard.hears(heard.server.says("C0KINGDOM", f"<@{BOT}> hello", **given))
+    assert heard.events() == []
+    assert heard.notices() == heard.notices("D0OWNER") == []
+
+
+# Bad input
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("x" * 100_000, "x" * 100_000),
+        ("x" * 100_001, "x" * 100_000),
+        ("a\x00\x1b[31mb\u202e", "a\x00\x1b[31mb\u202e"),
+        ("lone \ud800 surrogate", "lone \ufffd surrogate"),
+        ("$(reboot); kingdom stop", "$(reboot); kingdom stop"),
+        ("/quit", "/quit"),
+        ("<!channel> <!everyone>", "@channel @everyone"),
+        ("<", "<"),
+    ],
+    ids=["100000", "100001", "control", "surrogate", "command", "slash", "everyone", "bracket"],
+)
+def test_whatever_is_said_is_data(heard: Scene, text: str, kept: str) -> None:
+    thread = heard.ask()
+    heard.hears(heard.server.says("C0KINGDOM", text, thread_ts=thread))
+    heard.hears(heard.server.says("D0OWNER", text))
+    assert [one["payload"]["text"] for one in heard.events()] == [kept, kept]
+    assert heard.server.mentions == []
+
+
+def test_a_reply_without_words_is_told_that_it_needs_some(heard: Scene) -> None:
+    thread = heard.ask()
+    heard.hears(heard.server.says("C0KINGDOM", " \n", thread_ts=thread, subtype="file_share"))
+    assert heard.events() == []
+    assert heard.notices() == ["An answer needs some words; please write it in this thread."]
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        {},
+        {"event": None},
+        {"event": []},
+        {"event": {"type": "message"}},
+        {"event": {"type": "message", "channel": 1, "user": [], "ts": {}, "text": 5}},
+        {"event": {"type": "message", "channel": "D1", "user": OWNER, "ts": "soon", "text": "x"}},
+        {"type": "block_actions", "actions": []},
+        {"type": "block_actions", "actions": [{"action_id": 1, "value": None}]},
+        {"type": "view_submission"},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("kind", ["events_api", "interactive", "slash_commands", "of_tomorrow"])
+def test_an_envelope_of_any_form_is_acknowledged(
+    heard: Scene, kind: str, payload: dict[str, Any]
+) -> None:
+    heard.hears(heard.server.lines.deliver(kind, payload))
+    assert heard.events() == []
+
+
+# Without an app token
+
+
+def test_replies_are_found_by_looking(polled: Scene, clock: MovableClock) -> None:
+    thread = polled.ask(**OPTIONS)
+    assert not [one for one in polled.question["blocks"] if one["type"] == "actions"]
+    assert "2. next" in texts(polled.server)[1]
+    polled.server.said("C0KINGDOM", "2", thread_ts=thread)
+    polled.life.go()
+    assert polled.events() == [], "it looks every 30 s"
+    clock.advance(30)
+    polled.life.go()
+    assert polled.events()[0]["payload"]["text"] == "next"
+    assert "ada answered: next" in texts(polled.server)[1]
+
+
+def test_what_was_said_before_the_question_is_no_answer_to_it(
+    polled: Scene, clock: MovableClock
+) -> None:
+    publish(polled.base, start(1))
+    polled.life.go()
+    thread = polled.server.in_channel()[0]["ts"]
+    polled.server.said("C0KINGDOM", "good luck", thread_ts=thread)
+    publish(polled.base, question(2))
+    polled.life.go()
+    clock.advance(30)
+    polled.life.go()
+    assert polled.events() == []
+    polled.server.said("C0KINGDOM", "main", thread_ts=thread)
+    clock.advance(30)
+    polled.life.go()
+    assert polled.events()[0]["payload"]["text"] == "main"
+
+
+def test_direct_messages_and_mentions_are_found_by_looking(
+    polled: Scene, clock: MovableClock
+) -> None:
+    polled.server.said("D0OWNER", "hello")
+    asked = polled.server.said("C0KINGDOM", f"<@{BOT}> look")
+    polled.server.said("C0KINGDOM", f"<@{BOT}> and here", thread_ts=asked["ts"])
+    for _ in range(3):
+        clock.advance(30)
+        polled.life.go()
+    assert [one["payload"]["text"] for one in polled.events()] == ["look", "and here", "hello"]
+
+
+def test_what_was_said_before_the_kingdom_came_is_not_dug_up(
+    base: BaseDir, server: FakeSlack, live: Callable[..., Life], clock: MovableClock
+) -> None:
+    configure(base, server)
+    server.open({"users": OWNER})
+    server.said("D0OWNER", "long ago")
+    server.pass_time(3600)
+    clock.advance(3600)
+    live(environment=ENVIRONMENT).go()
+    assert counts(base) == {}
+
+
+def test_a_channel_that_cannot_be_read_keeps_no_other(polled: Scene, clock: MovableClock) -> None:
+    configure(polled.base, polled.server, channel="C0CLOSED", allowed=("C0KINGDOM", "U0GONE"))
+    polled.begin()
+    polled.server.said("C0KINGDOM", f"<@{BOT}> look")
+    clock.advance(30)
+    polled.life.go()
+    assert [one["payload"]["text"] for one in polled.events()] == ["look"]
+
+
+def test_a_limit_puts_the_look_off(polled: Scene, clock: MovableClock) -> None:
+    thread = polled.ask()
+    limit = Fault("conversations.history", status=429, headers={"Retry-After": "90"})
+    polled.server.faults.append(limit)
+    polled.server.said("C0KINGDOM", "main", thread_ts=thread)
+    for _ in range(3):
+        clock.advance(30)
+        polled.life.go()
+    assert polled.events() == []
+    clock.advance(31)
+    polled.life.go()
+    assert len(polled.events()) == 1
+
+
+def test_an_old_thread_among_hundreds_is_found(polled: Scene, clock: MovableClock) -> None:
+    thread = polled.ask()
+    for number in range(450):
+        polled.server.said("C0KINGDOM", f"chatter {number}")
+    clock.advance(30)
+    polled.life.go()
+    polled.server.said("C0KINGDOM", "main", thread_ts=thread)
+    before = len(polled.server.calls("conversations.history"))
+    for _ in range(3):
+        clock.advance(30)
+        polled.life.go()
+    assert len(polled.events()) == 1
+    assert len(polled.server.calls("conversations.history")) - before <= 9
+    assert load(polled.base, "events/pending", polled.events()[0]["id"])
