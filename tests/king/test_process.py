@@ -15,6 +15,7 @@ import pytest
 
 from kingdom.clock import SystemClock
 from kingdom.king.daemon import make
+from kingdom.runtime.processes import Seat
 from kingdom.runtime.role import run
 from kingdom.store.paths import BaseDir
 from tests.support.court import Court, court_in
@@ -97,7 +98,10 @@ def test_killed_at_random_moments_it_dispatches_each_event_once(real: Court) -> 
         wanted = min(tasks_of(real) + chance.randrange(6), EVENTS)
         eventually(partial(has_made, real, wanted), f"{wanted} tasks")
         assert reign.end(signal.SIGKILL) == -signal.SIGKILL
-    with reigning(real):
+    with reigning(real) as last:
+        # The one before may have finished all but the showing, which is seen to before a beat.
+        eventually(lambda: Seat(real.base, "king").holder() == last.pid, "the last king has come")
+        eventually(lambda: Seat(real.base, "king").last_beat() is not None, "it has been round")
         eventually(lambda: "events/pending" not in files(real.base), "no event waits")
     tasks, starts = real.all("tasks"), real.all("messages")
     assert Counter(one["event_id"] for one in tasks) == Counter(
