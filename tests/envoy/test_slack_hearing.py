@@ -382,3 +382,21 @@ def test_an_old_thread_among_hundreds_is_found(polled: Scene, clock: MovableCloc
     assert len(polled.events()) == 1
     assert len(polled.server.calls("conversations.history")) - before <= 9
     assert load(polled.base, "events/pending", polled.events()[0]["id"])
+
+
+def test_many_threads_with_news_are_read_a_few_at_a_time_and_all(
+    polled: Scene, clock: MovableClock
+) -> None:
+    server = polled.server
+    for number in range(45):
+        asked = server.said("C0KINGDOM", "who knows?", user=STRANGER)
+        server.said("C0KINGDOM", f"<@{BOT}> {number}", thread_ts=asked["ts"])
+    server.pass_time(900)
+    server.said("C0KINGDOM", "lunch")
+    limit = Fault("conversations.replies", status=429, headers={"Retry-After": "20"})
+    server.faults.append(limit)
+    for _ in range(6):
+        clock.advance(30)
+        polled.life.go()
+    assert sorted(int(one["payload"]["text"]) for one in polled.events()) == [*range(45)]
+    assert len(server.calls("conversations.replies")) == 45
