@@ -124,3 +124,17 @@ def test_many_threads_with_news_are_read_a_few_at_a_time_and_all(
         polled.life.go()
     assert sorted(int(one["payload"]["text"]) for one in polled.events()) == [*range(45)]
     assert len(server.calls("conversations.replies")) == 45
+
+
+def test_what_was_said_during_an_outage_is_found_though_it_is_much(
+    polled: Scene, clock: MovableClock
+) -> None:
+    outage = Fault("conversations.history", status=503, left=3)
+    polled.server.faults.append(outage)
+    polled.server.said("C0KINGDOM", f"<@{BOT}> look")
+    for number in range(250):
+        polled.server.said("C0KINGDOM", f"chatter {number}")
+    for _ in range(8):
+        clock.advance(60)
+        polled.life.go()
+    assert [one["payload"]["text"] for one in polled.events()] == ["look"]
