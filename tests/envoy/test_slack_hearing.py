@@ -3,20 +3,25 @@ courteous word, and nothing for whoever may not."""
 
 from __future__ import annotations
 
+import errno
 import json
+import select
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kingdom.store.paths import BaseDir
-from tests.support.envoy import TASK, Life, awaiting, internal, publish, question, start
-from tests.support.kingdom import MovableClock, counts, load, message
-from tests.support.slack_life import ENVIRONMENT, configure, texts
+from kingdom.errors import TryLater
+from tests.support.calls import CHANGE_NOTHING, observed
+from tests.support.envoy import TASK, awaiting, internal, publish
+from tests.support.kingdom import MovableClock, message
+from tests.support.slack_life import texts
 from tests.support.slack_scene import STRANGER, Scene
-from tests.support.slack_server import FakeSlack, Fault
+from tests.support.slack_server import Fault
 from tests.support.slack_workspace import BOT, BOT_ID, OWNER
+from tests.support.waiting import eventually
 
 OPTIONS = {"options": ["main", "next"]}
 
@@ -287,98 +292,27 @@ def test_an_envelope_of_any_form_is_acknowledged(
     assert heard.events() == []
 
 
-# Without an app token
+# When the disk is full
 
 
-def test_replies_are_found_by_looking(polled: Scene, clock: MovableClock) -> None:
-    thread = polled.ask(**OPTIONS)
-    assert not [one for one in polled.question["blocks"] if one["type"] == "actions"]
-    assert "2. next" in texts(polled.server)[1]
-    polled.server.said("C0KINGDOM", "2", thread_ts=thread)
-    polled.life.go()
-    assert polled.events() == [], "it looks every 30 s"
-    clock.advance(30)
-    polled.life.go()
-    assert polled.events()[0]["payload"]["text"] == "next"
-    assert "ada answered: next" in texts(polled.server)[1]
+def test_what_cannot_be_written_is_not_acknowledged_and_comes_again(heard: Scene) -> None:
+    thread = heard.ask()
 
+    def refuses(name: str, arguments: tuple[Any, ...], call: Callable[[], Any]) -> Any:
+        if name in CHANGE_NOTHING:
+            return call()
+        raise OSError(errno.ENOSPC, "No space left on device")
 
-def test_what_was_said_before_the_question_is_no_answer_to_it(
-    polled: Scene, clock: MovableClock
-) -> None:
-    publish(polled.base, start(1))
-    polled.life.go()
-    thread = polled.server.in_channel()[0]["ts"]
-    polled.server.said("C0KINGDOM", "good luck", thread_ts=thread)
-    publish(polled.base, question(2))
-    polled.life.go()
-    clock.advance(30)
-    polled.life.go()
-    assert polled.events() == []
-    polled.server.said("C0KINGDOM", "main", thread_ts=thread)
-    clock.advance(30)
-    polled.life.go()
-    assert polled.events()[0]["payload"]["text"] == "main"
-
-
-def test_direct_messages_and_mentions_are_found_by_looking(
-    polled: Scene, clock: MovableClock
-) -> None:
-    polled.server.said("D0OWNER", "hello")
-    asked = polled.server.said("C0KINGDOM", f"<@{BOT}> look")
-    polled.server.said("C0KINGDOM", f"<@{BOT}> and here", thread_ts=asked["ts"])
-    for _ in range(3):
-        clock.advance(30)
-        polled.life.go()
-    assert [one["payload"]["text"] for one in polled.events()] == ["look", "and here", "hello"]
-
-
-def test_what_was_said_before_the_kingdom_came_is_not_dug_up(
-    base: BaseDir, server: FakeSlack, live: Callable[..., Life], clock: MovableClock
-) -> None:
-    configure(base, server)
-    server.open({"users": OWNER})
-    server.said("D0OWNER", "long ago")
-    server.pass_time(3600)
-    clock.advance(3600)
-    live(environment=ENVIRONMENT).go()
-    assert counts(base) == {}
-
-
-def test_a_channel_that_cannot_be_read_keeps_no_other(polled: Scene, clock: MovableClock) -> None:
-    configure(polled.base, polled.server, channel="C0CLOSED", allowed=("C0KINGDOM", "U0GONE"))
-    polled.begin()
-    polled.server.said("C0KINGDOM", f"<@{BOT}> look")
-    clock.advance(30)
-    polled.life.go()
-    assert [one["payload"]["text"] for one in polled.events()] == ["look"]
-
-
-def test_a_limit_puts_the_look_off(polled: Scene, clock: MovableClock) -> None:
-    thread = polled.ask()
-    limit = Fault("conversations.history", status=429, headers={"Retry-After": "90"})
-    polled.server.faults.append(limit)
-    polled.server.said("C0KINGDOM", "main", thread_ts=thread)
-    for _ in range(3):
-        clock.advance(30)
-        polled.life.go()
-    assert polled.events() == []
-    clock.advance(31)
-    polled.life.go()
-    assert len(polled.events()) == 1
-
-
-def test_an_old_thread_among_hundreds_is_found(polled: Scene, clock: MovableClock) -> None:
-    thread = polled.ask()
-    for number in range(450):
-        polled.server.said("C0KINGDOM", f"chatter {number}")
-    clock.advance(30)
-    polled.life.go()
-    polled.server.said("C0KINGDOM", "main", thread_ts=thread)
-    before = len(polled.server.calls("conversations.history"))
-    for _ in range(3):
-        clock.advance(30)
-        polled.life.go()
-    assert len(polled.events()) == 1
-    assert len(polled.server.calls("conversations.history")) - before <= 9
-    assert load(polled.base, "events/pending", polled.events()[0]["id"])
+    said = [
+        heard.server.says("C0KINGDOM", "main", thread_ts=thread),
+        heard.server.says("D0OWNER", "hello"),
+    ]
+    with observed(refuses):
+        eventually(lambda: select.select(heard.life.envoy.descriptors(), [], [], 0)[0], "it came")
+        for _ in range(3):
+            with suppress(TryLater, OSError):
+                heard.life.envoy.step()
+    assert heard.server.lines.acknowledged == []
+    for envelope in said:
+        heard.hears(envelope)
+    assert [one["payload"]["text"] for one in heard.events()] == ["hello", "main"]

@@ -11,8 +11,8 @@ import pytest
 
 from kingdom.clients.slack import Slack
 from kingdom.clients.slack_socket import Envelope, SlackSocket
-from tests.support.envoy import publish, question, start
-from tests.support.kingdom import MovableClock
+from tests.support.envoy import TASK, publish, question, start
+from tests.support.kingdom import MovableClock, message
 from tests.support.slack_scene import Scene
 from tests.support.slack_server import FakeSlack, Fault
 from tests.support.slack_workspace import APP_TOKEN, BOT
@@ -272,3 +272,18 @@ def test_without_a_line_it_looks_as_if_it_had_no_app_token(
         return bool(heard.events())
 
     heard.until(found, "it is found by looking")
+
+
+def test_an_answer_that_comes_again_when_nothing_is_asked_any_more_is_told_nothing(
+    heard: Scene,
+) -> None:
+    thread = heard.ask()
+    answer = heard.server.says("C0KINGDOM", "main", thread_ts=thread)
+    heard.hears(answer)
+    publish(heard.base, message(3, task_id="task-20260207-002", context={"answers": TASK}))
+    heard.life.go()
+    heard.begin()
+    heard.server.lines.acknowledged.clear()
+    heard.server.lines.replay(answer)
+    heard.hears(answer)
+    assert heard.notices() == []

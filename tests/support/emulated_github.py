@@ -37,9 +37,9 @@ net.Server.prototype.listen = function () {
   return listen.call(this, 0, "127.0.0.1", () =>
     console.log(`listening on http://127.0.0.1:${this.address().port}`));
 };
-const [module, seed] = process.argv.slice(2);
+const [module, service, seed] = process.argv.slice(2);
 const { createEmulator } = await import(module);
-await createEmulator({ service: "github", seed: JSON.parse(seed) });
+await createEmulator({ service, seed: JSON.parse(seed) });
 """
 
 
@@ -65,9 +65,16 @@ class Emulated:
 
 @contextmanager
 def emulated(scratch: Path) -> Iterator[Emulated]:
+    with started(scratch, "github", _SEED) as url:
+        yield Emulated(url)
+
+
+@contextmanager
+def started(scratch: Path, service: str, seed: dict[str, Any]) -> Iterator[str]:
+    """The address of a service that `emulate` offers, with this in it."""
     script = scratch / "start.mjs"
     script.write_text(_START)
     module = programs.emulate()  # which npm has installed, so there is node
-    argv = [shutil.which("node") or "node", str(script), str(module), json.dumps(_SEED)]
+    argv = [shutil.which("node") or "node", str(script), str(module), service, json.dumps(seed)]
     with listening(argv, scratch / "emulate.log") as url:
-        yield Emulated(url)
+        yield url

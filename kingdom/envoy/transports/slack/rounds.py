@@ -38,6 +38,7 @@ Entry = dict[str, Any]
 
 _AT_ONCE = 10  # channels in one step, so that what is to be sent does not wait long
 _MOST_OTHERS = 10  # channels without a question that one round looks at
+_MOST_SEEN = 5_000
 _MOST_READ = 20  # threads that one look reads; the others have their news still
 _PAGE = 100  # messages; of Slack's own most, 999, few would be read again and again
 _MOST_PAGES = 40
@@ -54,6 +55,7 @@ class Look:
     channel: str
     newest: str
     said: list[Said] = field(default_factory=list)
+    is_whole: bool = True  # else there are threads left to read
 
 
 @dataclass
@@ -98,11 +100,12 @@ class Rounds:
         """A round that was not over goes into this one."""
         self._thorough = thorough or (self._thorough and not self.is_over)
         asked = self._awaited(questions)
-        self._seen = {
-            (channel, ts): replied
-            for (channel, ts), replied in self._seen.items()
-            if ts in asked.get(channel, Asked()).threads
-        }
+        if len(self._seen) > _MOST_SEEN:
+            self._seen = {
+                (channel, ts): replied
+                for (channel, ts), replied in self._seen.items()
+                if ts in asked.get(channel, Asked()).threads
+            }
         others = [one for one in self._places() if one not in asked]
         if not thorough and len(others) > _MOST_OTHERS:
             start = self._turn % len(others)
@@ -129,6 +132,8 @@ class Rounds:
                 self._refuse(channel, refused)
             else:
                 self._refused.discard(channel)
+                if not look.is_whole:
+                    self._todo.append(channel)
                 yield look
             self._todo.popleft()
 
@@ -149,27 +154,33 @@ class Rounds:
         me = self._slack.me()
         news: list[Entry] = []
         for entry in sorted(self._entries(channel, since, asked), key=_when):
-            ts, replied = text_of(entry, "ts"), text_of(entry, "latest_reply")
+            ts = text_of(entry, "ts")
             look.newest = later(look.newest, ts)
             said = said_in(entry, me, channel)
             if said and order(ts) > order(before(since, _OVERLAP)):
                 look.said.append(said)
-            if TS.fullmatch(replied) and self._has_news(channel, entry, since, asked):
+            if self._has_news(channel, entry, since, asked):
                 news.append(entry)
+        read: dict[tuple[str, str], str] = {}
         for entry in news[:_MOST_READ]:
             ts, replied = text_of(entry, "ts"), text_of(entry, "latest_reply")
             look.said += self._read(channel, ts, since, asked.threads.get(ts))
-            self._seen[channel, ts] = replied
-            if len(news) <= _MOST_READ:
+            if TS.fullmatch(replied):
+                read[channel, ts] = replied
                 look.newest = later(look.newest, replied)
+        self._seen |= read  # all of it, or it is read again
+        look.is_whole = len(news) <= _MOST_READ
+        look.newest = look.newest if look.is_whole else since
         look.said.sort(key=lambda one: order(one.ts))
         return look
 
     def _has_news(self, channel: str, entry: Entry, since: str, asked: Asked) -> bool:
         """Whether someone else than us may have replied there, and it was not read yet."""
         ts, replied = text_of(entry, "ts"), text_of(entry, "latest_reply")
-        if entry.get("reply_users") == [self._slack.me().user_id]:
+        if entry.get("reply_users") in ([self._slack.me().user_id], []):
             return False
+        if not TS.fullmatch(replied):  # then it is not said when someone did
+            return ts in asked.threads and bool(entry.get("reply_count"))
         otherwise = "0.0" if ts in asked.threads else before(since, _OVERLAP)
         return order(replied) > order(self._seen.get((channel, ts), otherwise))
 
