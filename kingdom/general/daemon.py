@@ -408,8 +408,11 @@ class General:
         spec = attempt.spec
         assert spec is not None
         argv = self._launcher.argv(spec)
+        memory = self._config.current.settings.system.runtime.max_memory_mb
         attempt.begun_at = self._clock.monotonic()
-        self._tmux.ask(spec.soldier_id, lambda tmux: tmux.start(spec.soldier_id, argv, spec.cwd))
+        self._tmux.ask(
+            spec.soldier_id, lambda tmux: tmux.start(spec.soldier_id, argv, spec.cwd, memory)
+        )
 
     def _soldiers(self) -> set[str]:
         return {one.spec.soldier_id for one in self._attempts.values() if one.spec is not None}

@@ -30,6 +30,14 @@ class BaseDir:
         return os.path.join(self.root, *parts)
 
     @property
+    def name_on_host(self) -> str:
+        """Of what it has beside its files: kingdoms on one host do not meet."""
+        import hashlib
+
+        place = os.path.realpath(self.root)
+        return f"kingdom-{hashlib.sha256(os.fsencode(place)).hexdigest()[:12]}"
+
+    @property
     def config(self) -> str:
         return self.path("config")
 
