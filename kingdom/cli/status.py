@@ -53,6 +53,8 @@ def headline(found: dict[str, Any]) -> str:
     warden, where = found["warden"], found["base_dir"]
     if warden:
         return f"{where}: running (warden pid {warden['pid']}, up {_age(warden['up_seconds'])})"
+    if found["roles"] and found["systemd"]:
+        return f"{where}: running under systemd ({found['systemd']['target']})"
     if found["roles"]:
         return f"{where}: roles run without a warden"
     return f"{where}: not running. Start it with: kingdom start"
@@ -97,6 +99,9 @@ def facts(found: dict[str, Any]) -> Iterator[str]:
         yield f"config     {found['config_problem']}{kept}"
     if found["disk_problem"]:
         yield f"disk       {found['disk_problem']} {MAKE_ROOM}"
+    if found["systemd"] and found["systemd"]["without_unit"]:
+        names = ", ".join(found["systemd"]["without_unit"])
+        yield f"systemd    {names} without a unit; give it one with: kingdom systemd sync"
     if found["engine"]:
         yield f"engine     {_engine(found['engine'])}"
     if found["frozen"]["all"]:

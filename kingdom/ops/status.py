@@ -16,6 +16,8 @@ from kingdom.ops.asking import questions as asked
 from kingdom.ops.listing import ENDED, counts, seconds, states
 from kingdom.ops.status_config import settings_in_force
 from kingdom.ops.stopping import is_running, running
+from kingdom.ops.systemd.manager import keeper
+from kingdom.ops.systemd.units import target_name
 from kingdom.runtime.control import EVERYTHING, Control
 from kingdom.runtime.processes import WARDEN, Seat, roles_file
 from kingdom.store.paths import BaseDir
@@ -38,6 +40,7 @@ def status(
         "base_dir": base.root,
         "warden": _process(Seat(base, WARDEN), now),
         "roles": [_role(name, base, told, now) for name in _names(base, told)],
+        "systemd": _systemd(base, environment),
         **_configured(base, environment, now),
         "disk_problem": shortage(base) or None,
         "frozen": frozen(base),
@@ -45,6 +48,20 @@ def status(
         "queues": counts(base, _COUNTED, {one for one in states() if one not in ENDED}),
         "soldiers": [_since(one, now) for one in soldiers(base)],
         "questions": questions(base),
+    }
+
+
+def _systemd(base: BaseDir, environment: Mapping[str, str]) -> dict[str, Any] | None:
+    """The units that keep it; None without any."""
+    manager = keeper(base, environment)
+    if manager is None:
+        return None
+    from kingdom.ops.systemd.installing import lacking
+
+    return {
+        "target": target_name(base),
+        "of_user": manager.of_user,
+        "without_unit": lacking(base, manager),
     }
 
 
