@@ -109,6 +109,8 @@ def facts(found: dict[str, Any]) -> Iterator[str]:
     if found["frozen"]["tasks"]:
         yield f"frozen     {', '.join(found['frozen']['tasks'])}; go on with: kingdom thaw TASK"
     yield from _watchers(found["watchers"])
+    if found["metrics"]:
+        yield f"metrics    {found['metrics']}"
     yield f"queues     {_queues(found['queues'])}"
 
 

@@ -44,6 +44,7 @@ def status(
         **_configured(base, environment, now),
         "disk_problem": shortage(base) or None,
         "frozen": frozen(base),
+        "metrics": _metrics(base),
         "watchers": watchers(base, now),
         "queues": counts(base, _COUNTED, {one for one in states() if one not in ENDED}),
         "soldiers": [_since(one, now) for one in soldiers(base)],
@@ -63,6 +64,14 @@ def _systemd(base: BaseDir, environment: Mapping[str, str]) -> dict[str, Any] | 
         "of_user": manager.of_user,
         "without_unit": lacking(base, manager),
     }
+
+
+def _metrics(base: BaseDir) -> str | None:
+    """Where the chamberlain serves them, while it runs."""
+    if not Seat(base, "chamberlain").is_taken():
+        return None
+    found = read_json(base.path("state", "chamberlain", "metrics.json"), {})
+    return str(found["address"]) if isinstance(found, dict) and "address" in found else None
 
 
 def _told(base: BaseDir) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from kingdom.clock import Clock, SystemClock
 from kingdom.errors import EXIT_DONE, EXIT_FAILED, KingdomError, TryLater
 from kingdom.runtime.internal_log import InternalLog
 from kingdom.runtime.logging import configure, get_logger
+from kingdom.runtime.measures import Measures
 from kingdom.runtime.notify import Notifier
 from kingdom.runtime.processes import EndAsked, Seat, keep_memory_private
 from kingdom.store.locks import Lock
@@ -241,6 +242,7 @@ class _Loop:
         self._role = role
         self._bus = setting.bus
         self._log = setting.log
+        self._measures = Measures(setting.base, setting.name, setting.bus, setting.clock)
         self._patience = patience
         self._asked = patience.asked
 
@@ -252,6 +254,7 @@ class _Loop:
         return False
 
     def _begin(self) -> None:
+        self._measures.start()
         found = self._bus.recover()
         self._role.start()
         self._log.info("role.started", commits=found.commits, lost_leases=found.lost_leases)
@@ -262,6 +265,7 @@ class _Loop:
     def _turn(self) -> None:
         seconds = self._role.step()
         self._patience.beat()
+        self._measures.keep(at_once=bool(self._asked))
         if self._asked:
             return
         self._bus.wait(

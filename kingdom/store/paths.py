@@ -74,6 +74,11 @@ class BaseDir:
         return self.path("state", "resources.json")
 
     @property
+    def metrics(self) -> str:
+        """What each role has handled, a file for each; the chamberlain makes metrics of it."""
+        return self.path("state", "metrics")
+
+    @property
     def control(self) -> str:
         """What people asked to be cancelled or frozen: files whose presence is the state."""
         return self.path("state", "control")
