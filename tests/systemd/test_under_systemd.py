@@ -32,8 +32,9 @@ def manager() -> Iterator[Systemd]:
 
 
 @pytest.fixture
-def home(base: BaseDir) -> BaseDir:
-    """A kingdom whose soldiers work until they are ended."""
+def home(scratch: Path) -> BaseDir:
+    """A kingdom whose soldiers work until they are ended, in a place that takes some quoting."""
+    base = BaseDir(scratch / 'a b%n$HOME"x')
     found_kingdom(base, "gen-a")
     Path(base.path("config", "local", "system.yaml")).write_text(
         "runtime: {engine: command, max_memory_mb: 512, command: {argv: [sleep, '3600']}}\n"
@@ -90,6 +91,11 @@ def test_roles_that_die_or_hang_come_back_and_all_ends_in_order(
     assert f"(pid {envoy})" in said.out
     manager.run("kill", "-STOP", envoy)
     eventually(lambda: anew(manager, home, "envoy", envoy), "the envoy runs anew", 120)
+
+    before = {role: pid_of(manager, home, role) for role in ROLES}
+    said = manager.kingdom("restart", base=home)
+    assert said.code == 0, said
+    assert all(anew(manager, home, role, before[role]) for role in ROLES)
 
     foreground = manager.kingdom("start", "--foreground", base=home)
     assert foreground.code == 1

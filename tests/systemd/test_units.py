@@ -117,6 +117,15 @@ def test_pauses_grow_where_systemd_knows_how(base: BaseDir) -> None:
     assert "RestartSteps=" in texts(plan(base, 254))[name]
 
 
+def test_signs_that_mean_something_to_systemd_mean_nothing_in_a_path(scratch: Path) -> None:
+    base = BaseDir(scratch / 'a b%n$c"d')
+    king = texts(plan(base))[f"{base.name_on_host}-king.service"].splitlines()
+    assert f'WorkingDirectory={scratch}/a b%%n$c"d' in king
+    assert f'EnvironmentFile=-{scratch}/a b%%n$c"d/config/local/environment' in king
+    (command,) = (line for line in king if line.startswith("ExecStart="))
+    assert f'"{scratch}/a b%%n$$c\\"d"' in command
+
+
 def test_a_directory_that_no_unit_can_name_is_refused(scratch: Path) -> None:
     base = BaseDir(scratch / "a\nb")
     found_kingdom(base)

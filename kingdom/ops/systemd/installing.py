@@ -14,6 +14,7 @@ from kingdom.errors import KingdomError, NeverWorks
 from kingdom.ops.suite import role_names
 from kingdom.ops.systemd import units
 from kingdom.ops.systemd.manager import Manager, managers
+from kingdom.ops.systemd.running import stop_units
 from kingdom.ops.systemd.units import Account, Plan, stem, target_name, unit_name
 from kingdom.runtime.processes import WARDEN, Seat
 from kingdom.runtime.role import LONGEST_PAUSE
@@ -110,7 +111,7 @@ def sync(base: BaseDir, manager: Manager) -> Changes:
 
 def uninstall(base: BaseDir, manager: Manager) -> Changes:
     """Roles end, soldiers go on; what others added to the units is left."""
-    manager.tell("stop", target_name(base))
+    stop_units(base, manager)
     manager.tell("disable", target_name(base))
     changes = Changes()
     for name in _ours(base, manager):

@@ -9,7 +9,7 @@ from kingdom.errors import NeverWorks
 from kingdom.ops.stopping import Stopped, running, stop
 from kingdom.ops.suite import role_names, unknown_role
 from kingdom.ops.systemd.manager import Manager
-from kingdom.ops.systemd.units import target_name, unit_name
+from kingdom.ops.systemd.units import stem, target_name, unit_name
 from kingdom.runtime.processes import WARDEN, Seat, until
 from kingdom.store.paths import BaseDir
 
@@ -35,7 +35,7 @@ def start(base: BaseDir, manager: Manager, names: Sequence[str], *, everything: 
 
 
 def restart(base: BaseDir, manager: Manager, names: Sequence[str]) -> Started:
-    manager.tell("restart", target_name(base))
+    manager.tell("restart", target_name(base), *(unit_name(base, name) for name in names))
     return _seen(base, names)
 
 
@@ -51,10 +51,15 @@ def restart_role(base: BaseDir, manager: Manager, name: str) -> int:
 def stop_all(base: BaseDir, manager: Manager) -> Stopped:
     """And whatever else runs here, started by hand."""
     before = [seat.name for seat in running(base)]
-    manager.tell("stop", target_name(base))
+    stop_units(base, manager)
     stopped = stop(base)
     stopped.ended = [name for name in before if name not in stopped.killed]
     return stopped
+
+
+def stop_units(base: BaseDir, manager: Manager) -> None:
+    """Of the target's own stop it would be known only that the others were asked."""
+    manager.tell("stop", target_name(base), f"{stem(base)}-*.service")
 
 
 def _seen(base: BaseDir, names: Sequence[str]) -> Started:
