@@ -49,12 +49,12 @@ class Tally:
 
     def _of(self, claim: Claim) -> Durations:
         type_ = str(getattr(claim.message, "type", None) or claim.stream)
-        key = (claim.stream, type_)
-        if key not in self.durations:
-            if sum(stream == claim.stream for stream, _ in self.durations) >= _MOST_TYPES:
-                key = (claim.stream, OTHER)
-            self.durations.setdefault(key, Durations())
-        return self.durations[key]
+        found = self.durations.get((claim.stream, type_))
+        if found is not None:
+            return found
+        if sum(stream == claim.stream for stream, _ in self.durations) >= _MOST_TYPES:
+            type_ = OTHER
+        return self.durations.setdefault((claim.stream, type_), Durations())
 
     def as_json(self) -> dict[str, Any]:
         return {

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable
+from itertools import islice
 from typing import Any
 
 from kingdom import __version__
@@ -36,6 +37,7 @@ class Found:
         self._now = clock.now().timestamp()
         self._roles = list(roles)
         self._told = _told(base)
+        self._names: dict[str, list[str]] = {}
 
     def families(self) -> list[Family]:
         parts = (self._depths, self._processed, self._durations, self._seats, self._machine)
@@ -57,7 +59,7 @@ class Found:
             waiting, held = self._waiting(stream)
             pending.add(waiting, {"stream": stream})
             processing.add(held, {"stream": stream})
-            dead.add(_count(self._directory(stream, DEAD)), {"stream": stream})
+            dead.add(self._dead(stream), {"stream": stream})
             oldest.add(self._oldest(stream) if waiting else 0.0, {"stream": stream})
         return [pending, processing, dead, oldest]
 
@@ -68,9 +70,9 @@ class Found:
         held = sum(int(one["processing"]) for one in told)
         if STREAMS[stream].flat:
             return sum(int(one["pending"]) for one in told), held
-        there = _count(self._directory(stream, PENDING))
+        there = len(self._lying(stream, PENDING))
         if any(state.directory == _WORKED_ON for state in STREAMS[stream].states):
-            return there, _count(self._directory(stream, _WORKED_ON))
+            return there, len(self._lying(stream, _WORKED_ON))
         held = min(held, there)
         return there - held, held
 
@@ -79,12 +81,22 @@ class Found:
         told = [one.get("oldest_pending_at") for one in self._depths_told(stream)]
         moments = [float(one) for one in told if isinstance(one, int | float)]
         if not moments and not STREAMS[stream].flat:
-            moments = _moments(self._directory(stream, PENDING))
+            place = self._directory(stream, PENDING)
+            moments = _moments(f"{place}/{name}" for name in self._lying(stream, PENDING))
         return max(self._now - min(moments), 0.0) if moments else 0.0
 
     def _depths_told(self, stream: str) -> list[dict[str, Any]]:
         found = [one["streams"].get(stream) for one in self._told]
         return [one for one in found if isinstance(one, dict)]
+
+    def _dead(self, stream: str) -> int:
+        return sum(not name.endswith(REASON_SUFFIX) for name in self._lying(stream, DEAD))
+
+    def _lying(self, stream: str, state: str) -> list[str]:
+        place = self._directory(stream, state)
+        if place not in self._names:
+            self._names[place] = _messages(place)
+        return self._names[place]
 
     def _directory(self, stream: str, state: str) -> str:
         return self._base.path(STREAMS[stream].root, state)
@@ -171,21 +183,14 @@ def _is_whole(told: dict[str, Any]) -> bool:
     return all(length == len(BOUNDS) + 1 for length in lengths)
 
 
-def _count(directory: str) -> int:
-    """Messages that lie there."""
-    return sum(
-        not name.startswith(".") and not name.endswith(REASON_SUFFIX)
-        for name in disk.names(directory)
-    )
+def _messages(directory: str) -> list[str]:
+    """Names of those that lie there. A long queue makes this the dearest line of all."""
+    return [name for name in disk.names(directory) if name[0] != "."]
 
 
-def _moments(directory: str) -> list[float]:
-    facts = [disk.facts_of(os.path.join(directory, name)) for name in _some(disk.names(directory))]
+def _moments(paths: Iterable[str]) -> list[float]:
+    facts = map(disk.facts_of, islice(paths, _LOOKED_AT))
     return [one.st_mtime for one in facts if one is not None]
-
-
-def _some(names: list[str]) -> list[str]:
-    return [name for name in names if not name.startswith(".")][:_LOOKED_AT]
 
 
 def _money(text: str | None) -> float | None:

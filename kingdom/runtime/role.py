@@ -182,7 +182,7 @@ def _live(
             while lock.is_in_place() and not patience.asked:
                 loop.turn()
             notifier.stopping()
-            role.stop()
+            loop.end()
         if not lock.is_in_place():
             setting.log.error("role.displaced", lock=lock.path, error=DISPLACED)
             return EXIT_FAILED
@@ -262,10 +262,15 @@ class _Loop:
     def turn(self) -> None:
         self._patience.tries(self._turn)
 
+    def end(self) -> None:
+        self._role.stop()
+        with suppress(TryLater):  # whoever ends owes nobody a last count
+            self._measures.keep(at_once=True)
+
     def _turn(self) -> None:
         seconds = self._role.step()
         self._patience.beat()
-        self._measures.keep(at_once=bool(self._asked))
+        self._measures.keep()
         if self._asked:
             return
         self._bus.wait(
