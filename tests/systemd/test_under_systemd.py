@@ -171,6 +171,33 @@ def test_a_warden_and_systemd_never_keep_one_kingdom(manager: Systemd, home: Bas
     assert other.code == 1
 
 
+def test_the_manager_of_one_user_keeps_it_as_well(manager: Systemd, home: BaseDir) -> None:
+    place = "/run/home/.config/systemd/user"
+    stubs = "for name in basic default shutdown; do printf '[Unit]\\n' > $0/$name.target; done"
+    manager.run("sh", "-c", f"mkdir -p $0 /run/user/0 && {stubs}", place)
+    mine = {"XDG_RUNTIME_DIR": "/run/user/0", "HOME": "/run/home"}
+    variables = [f"--setenv={key}={value}" for key, value in mine.items()]
+    options = ["-p", "Delegate=yes", "-p", "Type=notify", f"--setenv=SYSTEMD_UNIT_PATH={place}"]
+    manager.run("systemd-run", *options, *variables, "/lib/systemd/systemd", "--user")
+
+    said = manager.kingdom("systemd", "install", "--user", base=home, env=mine)
+    assert said.code == 0, said
+    assert "loginctl enable-linger" in said.out
+    said = manager.kingdom("start", "--roles", "king", base=home, env=mine)
+    assert f"Running under systemd ({target_name(home)}): king." in said.out, said
+    said = manager.kingdom("start", base=home, env=mine)
+    assert said.code == 0, said
+    active = ["systemctl", "--user", "is-active", *(unit_name(home, role) for role in ROLES)]
+    assert manager.run(*active, env=mine).lines == ["active"] * len(ROLES)
+    assert manager.ctl("is-active", unit_name(home, "king")) == "inactive", "it is not the system's"
+    said = manager.kingdom("stop", base=home, env=mine)
+    assert "gen-a, king, envoy, sentinel" in said.out, said
+    assert manager.run(*active, env=mine).lines == ["inactive"] * len(ROLES)
+    said = manager.kingdom("systemd", "uninstall", base=home, env=mine)
+    assert said.code == 0, said
+    assert manager.run("find", place, "-name", f"{home.name_on_host}*").out == ""
+
+
 AS_NOBODY = f"""
 import os, subprocess, sys
 sys.path.insert(0, {str(ROOT)!r})
