@@ -61,6 +61,14 @@ class StreamStats:
     oldest_pending_seconds: float
 
 
+class Depth(NamedTuple):
+    """Of a stream, as its consumer sees it."""
+
+    pending: int
+    processing: int
+    oldest_pending_at: float | None
+
+
 @dataclass(frozen=True)
 class Recovered:
     """What a start found half done and finished."""

@@ -22,7 +22,7 @@ from kingdom.topology import DEAD, STREAMS, WATCHERS
 Candidate = tuple[str, str]
 
 MOST = 1000
-WITH_VERBS = ("queue", "general", "memory", "sentinel", "envoy")
+WITH_VERBS = ("queue", "general", "memory", "sentinel", "envoy", "systemd")
 GLOBAL = (
     ("--base-dir", "the kingdom to work on"),
     ("--help", "what there is"),

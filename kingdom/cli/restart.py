@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kingdom.cli import by_systemd
 from kingdom.cli.call import Call
 from kingdom.cli.parser import ROLES, Parser
 from kingdom.cli.start import start, suite_of
@@ -24,14 +25,21 @@ def parser() -> Parser:
 def run(call: Call) -> int:
     options = parser().read(call)
     base = call.base()
+    from kingdom.ops.systemd.manager import keeper
+
+    manager = keeper(base, call.environment)
     if options.role:
         from kingdom.ops.restarting import restart_role
 
-        print(f"{options.role} runs anew (pid {restart_role(base, options.role)}).")
+        name = options.role
+        anew = by_systemd.restart_role(base, manager, name) if manager else restart_role(base, name)
+        print(f"{name} runs anew (pid {anew}).")
         return EXIT_DONE
     from kingdom.ops.restarting import limited_to
 
     only = limited_to(base)
-    suite_of(call, base, only)  # what could not start again is not stopped
-    stop(base)
+    suite = suite_of(call, base, only)  # what could not start again is not stopped
+    if manager:
+        return by_systemd.restart(base, suite, manager)
+    stop(call, base)
     return start(call, base, only)

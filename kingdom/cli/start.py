@@ -22,7 +22,8 @@ def parser() -> Parser:
     made = Parser(
         "start",
         "Starts all roles and keeps them running: one that dies is started again. Comes back when "
-        "every role is up; what went wrong otherwise is said here.",
+        "every role is up; what went wrong otherwise is said here. Where kingdom systemd "
+        "install has put units, systemd starts and keeps them.",
         "kingdom start",
         "kingdom start --foreground          # logs on this terminal, Ctrl-C ends it",
         "kingdom start --roles king,gen-pr   # only these, for example on a second machine",
@@ -43,9 +44,16 @@ def run(call: Call) -> int:
 def start(call: Call, base: BaseDir, only: list[str], *, foreground: bool = False) -> int:
     from kingdom.ops.starting import refuse_second, run_here
     from kingdom.ops.starting import start as start_in_background
+    from kingdom.ops.systemd.manager import keeper
 
     refuse_second(base)
     suite = suite_of(call, base, only)
+    if manager := keeper(base, call.environment):
+        from kingdom.cli import by_systemd
+
+        code = by_systemd.start(base, suite, manager, foreground=foreground)
+        _say_what_is_missing(call, suite)
+        return code
     if foreground:
         return run_here(base, suite, dict(call.environment))
     started = start_in_background(base, suite, dict(call.environment))

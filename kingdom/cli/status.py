@@ -54,6 +54,8 @@ def headline(found: dict[str, Any]) -> str:
     warden, where = found["warden"], found["base_dir"]
     if warden:
         return f"{where}: running (warden pid {warden['pid']}, up {_age(warden['up_seconds'])})"
+    if found["roles"] and found["systemd"]:
+        return f"{where}: running under systemd ({found['systemd']['target']})"
     if found["roles"]:
         return f"{where}: roles run without a warden"
     return f"{where}: not running. Start it with: kingdom start"
@@ -100,6 +102,9 @@ def facts(found: dict[str, Any]) -> Iterator[str]:
         yield f"disk       {found['disk_problem']} {MAKE_ROOM}"
     if found["health"] and found["roles"]:
         yield f"health     {_health(found['health'])}"
+    if found["systemd"] and found["systemd"]["without_unit"]:
+        names = ", ".join(found["systemd"]["without_unit"])
+        yield f"systemd    {names} without a unit; give it one with: kingdom systemd sync"
     if found["engine"]:
         yield f"engine     {_engine(found['engine'])}"
     if found["frozen"]["all"]:
@@ -110,6 +115,8 @@ def facts(found: dict[str, Any]) -> Iterator[str]:
     if problem := found["transport_problem"]:
         said = " ".join(str(problem[key]) for key in ("sentence", "remedy") if problem.get(key))
         yield f"messages   wait until {problem.get('until')}: {said}"
+    if found["metrics"]:
+        yield f"metrics    {found['metrics']}"
     yield f"queues     {_queues(found['queues'])}"
 
 

@@ -28,7 +28,7 @@ def parser() -> Parser:
 def run(call: Call) -> int:
     options = parser().read(call)
     base = call.base()
-    if not stop(base):
+    if not stop(call, base):
         print("Nothing runs here.")
     if options.soldiers:
         _end_soldiers(call, base)
@@ -42,11 +42,14 @@ def _end_soldiers(call: Call, base: BaseDir) -> None:
     print(f"Ended {count(len(ended), 'soldier')}: {', '.join(ended)}." if ended else NO_SOLDIERS)
 
 
-def stop(base: BaseDir) -> bool:
+def stop(call: Call, base: BaseDir) -> bool:
     """Says what was ended, if anything; whether there was."""
+    from kingdom.cli import by_systemd
     from kingdom.ops.stopping import stop as end
+    from kingdom.ops.systemd.manager import keeper
 
-    stopped = end(base)
+    manager = keeper(base, call.environment)
+    stopped = by_systemd.stop(base, manager) if manager else end(base)
     for name in stopped.killed:
         say(f"{name} would not end and was killed. See why: kingdom logs {name}")
     ended = [*stopped.ended, *stopped.killed]

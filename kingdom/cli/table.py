@@ -49,6 +49,7 @@ COMMANDS = {
     "backup": Command("backup", KEEP, "write an archive, while everything runs"),
     "restore": Command("restore", KEEP, "make a base directory from an archive"),
     "migrate": Command("migrate", KEEP, "upgrade the files of an older version"),
+    "systemd": Command("systemd", KEEP, "have systemd keep it running, also after a reboot"),
     "completion": Command("completion", SHELL, "script that completes commands and ids"),
     "version": Command("version", SHELL, "the version of the program"),
     "help": Command("help", SHELL, "this page, or the one of a command"),

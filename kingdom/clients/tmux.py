@@ -8,7 +8,6 @@ A tmux that hangs hangs whoever asks it: roles ask through `TmuxThread`.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import time
@@ -19,6 +18,7 @@ import libtmux
 from libtmux.common import tmux_cmd
 from libtmux.exc import LibTmuxException
 
+from kingdom.clients.scopes import Scopes
 from kingdom.errors import TryLater
 from kingdom.runtime.errands import Errands
 from kingdom.store.paths import BaseDir
@@ -38,9 +38,7 @@ class TmuxFailed(TryLater):
 
 
 def socket_name(base: BaseDir) -> str:
-    """Kingdoms on one host do not meet: the name comes from the base directory."""
-    place = os.path.realpath(base.root)
-    return f"kingdom-{hashlib.sha256(os.fsencode(place)).hexdigest()[:12]}"
+    return base.name_on_host
 
 
 class _Server(libtmux.Server):
@@ -52,20 +50,36 @@ class _Server(libtmux.Server):
         kept.setdefault("TERM", "screen")
         self._environment = [f"{name}={value}" for name, value in kept.items()]
         self._path = environment.get("PATH", os.defpath)
+        self._scopes = Scopes(environment, f"{base.name_on_host}-soldiers")
 
-    def argv(self, *words: str) -> list[str]:
+    def argv(self, *words: str, lead: Sequence[str] = ()) -> list[str]:
         program = shutil.which(TMUX, path=self._path)
         if program is None:
             raise TmuxFailed(
                 "tmux is not installed.", remedy="Install it with: apt-get install tmux."
             )
         given = [f"-L{self.socket_name}", f"-f{self.config_file}"]
-        return [_ENV, "-i", *self._environment, program, *given, *words]
+        return [_ENV, "-i", *self._environment, *lead, program, *given, *words]
 
     def cmd(self, cmd: str, *args: Any, target: str | int | None = None) -> tmux_cmd:
         words = ["-t", str(target), *args] if target is not None else list(args)
-        program, *rest = self.argv(cmd, *map(str, words))
-        return tmux_cmd(*rest, tmux_bin=program)
+        return _said(self.argv(cmd, *map(str, words)))
+
+    def start(
+        self, name: str, argv: Sequence[str], directory: str, memory_mb: int | None
+    ) -> tmux_cmd:
+        """The first session starts the server, which must not belong to whoever asked for it."""
+        lead = self._scopes.around()
+        if lead and self.is_alive():
+            lead = []
+        within = self._scopes.around(f"{self.socket_name}-{name}", memory_mb)
+        words = ("-d", "-E", "-s", name, "-c", directory, "-x", "200", "-y", "50")
+        return _said(self.argv("new-session", *words, *within, *argv, lead=lead))
+
+
+def _said(argv: Sequence[str]) -> tmux_cmd:
+    program, *rest = argv
+    return tmux_cmd(*rest, tmux_bin=program)
 
 
 class Tmux:
@@ -74,11 +88,13 @@ class Tmux:
     def __init__(self, base: BaseDir, environment: Mapping[str, str]) -> None:
         self._server = _Server(base, environment)
 
-    def start(self, name: str, argv: Sequence[str], directory: str) -> None:
-        """A new session that runs this program, and nothing else."""
-        words = ("-d", "-E", "-s", name, "-c", directory, "-x", "200", "-y", "50", *argv)
+    def start(
+        self, name: str, argv: Sequence[str], directory: str, memory_mb: int | None = None
+    ) -> None:
+        """A new session that runs this program, and nothing else; its memory is limited where
+        there is someone to see to it."""
         for left in reversed(range(_ATTEMPTS)):
-            said = self._server.cmd("new-session", *words)
+            said = self._server.start(name, argv, directory, memory_mb)
             if said.returncode == 0:
                 return
             if not left or not _is_gone(said.stderr):

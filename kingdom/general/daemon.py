@@ -295,7 +295,8 @@ class General:
             register.write(self._entered)
         for attempt in self._attempts.values():
             if attempt.spec is not None and attempt.begun_at is None:
-                self._tender.start(attempt, self._launcher.argv(attempt.spec))
+                memory = self._config.current.settings.system.runtime.max_memory_mb
+                self._tender.start(attempt, self._launcher.argv(attempt.spec), memory)
 
     def _entries(self) -> list[Entry]:
         return [entry for one in self._attempts.values() if (entry := one.entry()) is not None]

@@ -43,12 +43,13 @@ class Tender:
         self._clock = clock
         self.wanted_in = float("inf")  # seconds until someone must be looked at again
 
-    def start(self, attempt: Attempt, argv: Sequence[str]) -> None:
+    def start(self, attempt: Attempt, argv: Sequence[str], memory_mb: int | None) -> None:
         """Has tmux make its session."""
         spec, words = attempt.spec, list(argv)
         assert spec is not None
+        name, place = spec.soldier_id, spec.cwd
         attempt.begun_at = self._clock.monotonic()
-        self._tmux.ask(spec.soldier_id, lambda tmux: tmux.start(spec.soldier_id, words, spec.cwd))
+        self._tmux.ask(name, lambda tmux: tmux.start(name, words, place, memory_mb))
 
     def hear(self, attempts: Iterable[Attempt]) -> None:
         """What tmux says of those it was asked about."""

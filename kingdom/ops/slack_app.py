@@ -68,7 +68,8 @@ def trial(
     slack = Slack(token, given.api_url, variable=given.bot_token_env, clock=clock)
     me = slack.me()
     yield f"The token in {given.bot_token_env} is that of {me.name} in {me.team}."
-    _check_scopes(slack.scopes)
+    if (problem := missing_scopes(slack.scopes)) is not None:
+        raise problem
     if slack.scopes:
         yield f"The app has all of the {len(SCOPES)} scopes that it needs."
     place = Places(slack, lambda: channel_of(given)).channel("")
@@ -94,16 +95,18 @@ def _try_to_listen(given: SlackSettings, environment: Mapping[str, str], clock: 
     return f"With the token in {variable} it hears replies at once."
 
 
-def _check_scopes(granted: frozenset[str]) -> None:
+def missing_scopes(granted: frozenset[str]) -> NeverWorks | None:
+    """What the app may not do and must; nothing is known of one that told no scopes."""
     missing = sorted(set(SCOPES) - granted) if granted else []
-    if missing:
-        named = ", ".join(f"{scope} ({SCOPES[scope]})" for scope in missing)
-        raise NeverWorks(
-            f"The Slack app lacks {'a scope' if len(missing) == 1 else 'scopes'}: {named}.",
-            remedy="Put what kingdom envoy manifest prints into the app's manifest, and install it "
-            "in the workspace again.",
-            code="slack_scope",
-        )
+    if not missing:
+        return None
+    named = ", ".join(f"{scope} ({SCOPES[scope]})" for scope in missing)
+    return NeverWorks(
+        f"The Slack app lacks {'a scope' if len(missing) == 1 else 'scopes'}: {named}.",
+        remedy="Put what kingdom envoy manifest prints into the app's manifest, and install it "
+        "in the workspace again.",
+        code="slack_scope",
+    )
 
 
 def _read_back(slack: Slack, posted: Posted) -> None:

@@ -16,6 +16,8 @@ from kingdom.ops.asking import questions as asked
 from kingdom.ops.listing import ENDED, counts, seconds, states
 from kingdom.ops.status_config import settings_in_force
 from kingdom.ops.stopping import is_running, running
+from kingdom.ops.systemd.manager import keeper
+from kingdom.ops.systemd.units import target_name
 from kingdom.runtime.control import EVERYTHING, Control
 from kingdom.runtime.processes import STALE_AFTER, WARDEN, Seat, roles_file
 from kingdom.store.paths import BaseDir
@@ -39,9 +41,11 @@ def status(
         "warden": _process(Seat(base, WARDEN), now),
         "roles": [_role(name, base, told, now) | _used(used, name) for name in _names(base, told)],
         "health": measured and {key: one for key, one in measured.items() if key != "usage"},
+        "systemd": _systemd(base, environment),
         **_configured(base, environment, now),
         "disk_problem": shortage(base) or None,
         "frozen": frozen(base),
+        "metrics": _metrics(base),
         "watchers": watchers(base, now),
         "transport_problem": transport_problem(base),
         "queues": counts(base, _COUNTED, {one for one in states() if one not in ENDED}),
@@ -76,6 +80,28 @@ def _used(usage: Mapping[str, Any], name: object) -> dict[str, Any]:
 
 def _number(value: object) -> float | None:
     return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _systemd(base: BaseDir, environment: Mapping[str, str]) -> dict[str, Any] | None:
+    """The units that keep it; None without any."""
+    manager = keeper(base, environment)
+    if manager is None:
+        return None
+    from kingdom.ops.systemd.installing import lacking
+
+    return {
+        "target": target_name(base),
+        "of_user": manager.of_user,
+        "without_unit": lacking(base, manager),
+    }
+
+
+def _metrics(base: BaseDir) -> str | None:
+    """Where the chamberlain serves them, while it runs."""
+    if not Seat(base, "chamberlain").is_taken():
+        return None
+    found = read_json(base.path("state", "chamberlain", "metrics.json"), {})
+    return str(found["address"]) if isinstance(found, dict) and "address" in found else None
 
 
 def _told(base: BaseDir) -> dict[str, Any]:

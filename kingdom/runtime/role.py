@@ -22,6 +22,8 @@ from kingdom.clock import Clock, SystemClock
 from kingdom.errors import EXIT_DONE, EXIT_FAILED, KingdomError, TryLater
 from kingdom.runtime.internal_log import InternalLog
 from kingdom.runtime.logging import configure, get_logger
+from kingdom.runtime.measures import Measures
+from kingdom.runtime.notify import Notifier
 from kingdom.runtime.processes import EndAsked, Seat, keep_memory_private
 from kingdom.store.locks import Lock
 from kingdom.store.paths import BaseDir
@@ -98,21 +100,28 @@ def run(
     configure(name, base, environment=environment)
     seat, asked = Seat(base, name), EndAsked()
     patience = _Patience(asked)
+    notifier = Notifier(environment, clock)
     try:
         lock = patience.obtain(seat.take)
         if lock is None:
             return EXIT_DONE
         keep_memory_private()
-        patience.beat = lambda: _beat(seat, lock)
+        patience.beat = lambda: _beat(seat, lock, notifier)
         return _sit(
-            seat, lock, patience, make, lambda: _setting(base, name, environment, config, clock)
+            seat,
+            lock,
+            patience,
+            notifier,
+            make,
+            lambda: _setting(base, name, environment, config, clock),
         )
     finally:
         asked.close()
 
 
-def _beat(seat: Seat, lock: Lock) -> None:
+def _beat(seat: Seat, lock: Lock, notifier: Notifier) -> None:
     """Without its lock in place, the seat may be another's already."""
+    notifier.alive()
     if lock.is_in_place():
         seat.beat()
 
@@ -121,12 +130,13 @@ def _sit(
     seat: Seat,
     lock: Lock,
     patience: _Patience,
+    notifier: Notifier,
     make: Make,
     prepare: Callable[[], Setting],
 ) -> int:
     log = get_logger()
     try:
-        return _live(lock, patience, make, prepare)
+        return _live(lock, patience, notifier, make, prepare)
     except KingdomError as error:
         log.error("role.failed", error=str(error), code=error.code)
         return error.exit_code
@@ -154,7 +164,13 @@ def _setting(
     return Setting(name, base, environment, bus, config, clock, get_logger(), internal)
 
 
-def _live(lock: Lock, patience: _Patience, make: Make, prepare: Callable[[], Setting]) -> int:
+def _live(
+    lock: Lock,
+    patience: _Patience,
+    notifier: Notifier,
+    make: Make,
+    prepare: Callable[[], Setting],
+) -> int:
     setting = patience.obtain(prepare)
     if setting is None:
         return EXIT_DONE
@@ -162,9 +178,11 @@ def _live(lock: Lock, patience: _Patience, make: Make, prepare: Callable[[], Set
         role = make(setting)
         loop = _Loop(role, setting, patience)
         if loop.begin():
+            notifier.ready()
             while lock.is_in_place() and not patience.asked:
                 loop.turn()
-            role.stop()
+            notifier.stopping()
+            loop.end()
         if not lock.is_in_place():
             setting.log.error("role.displaced", lock=lock.path, error=DISPLACED)
             return EXIT_FAILED
@@ -224,6 +242,7 @@ class _Loop:
         self._role = role
         self._bus = setting.bus
         self._log = setting.log
+        self._measures = Measures(setting.base, setting.name, setting.bus, setting.clock)
         self._patience = patience
         self._asked = patience.asked
 
@@ -235,6 +254,7 @@ class _Loop:
         return False
 
     def _begin(self) -> None:
+        self._measures.start()
         found = self._bus.recover()
         self._role.start()
         self._log.info("role.started", commits=found.commits, lost_leases=found.lost_leases)
@@ -242,9 +262,15 @@ class _Loop:
     def turn(self) -> None:
         self._patience.tries(self._turn)
 
+    def end(self) -> None:
+        self._role.stop()
+        with suppress(TryLater):  # whoever ends owes nobody a last count
+            self._measures.keep(at_once=True)
+
     def _turn(self) -> None:
         seconds = self._role.step()
         self._patience.beat()
+        self._measures.keep()
         if self._asked:
             return
         self._bus.wait(

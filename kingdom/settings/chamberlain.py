@@ -69,6 +69,17 @@ class Retention(Section):
     )
 
 
+class Metrics(Section):
+    """Prometheus text at http://127.0.0.1:PORT/metrics."""
+
+    port: Annotated[int, Field(ge=0, le=65535)] | None = Field(
+        default=None,
+        description="0: none are served. Absent: one that derives from the base directory; "
+        "kingdom status shows it.",
+        examples=[9464],
+    )
+
+
 class TokenLimits(Section):
     """What soldiers may cost."""
 
@@ -101,4 +112,7 @@ class ChamberlainSettings(Section):
     )
     token_limits: TokenLimits = Field(
         default_factory=TokenLimits, description="What soldiers may cost per day."
+    )
+    metrics: Metrics = Field(
+        default_factory=Metrics, description="Prometheus text at http://127.0.0.1:PORT/metrics."
     )

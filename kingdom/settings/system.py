@@ -165,6 +165,11 @@ class Runtime(Section):
         default=256,
         description="A soldier that prints more is ended, and not tried again by itself.",
     )
+    max_memory_mb: Annotated[int, Field(ge=64)] | None = Field(
+        default=8192,
+        description="What a soldier and all it starts may take, where systemd sees to it; null: "
+        "no limit.",
+    )
     claude: Claude = Field(default_factory=Claude)
     codex: Codex = Field(default_factory=Codex)
     command: Command = Field(default_factory=Command)

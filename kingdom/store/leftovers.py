@@ -15,19 +15,31 @@ from kingdom.store.paths import TEMPORARY_PREFIX, BaseDir
 
 def clear(base: BaseDir) -> None:
     """What was left in `state/`, one level deep, and in `memory/`."""
-    for directory in (base.state, *_below(base.state, but=base.bus)):
+    for directory in _places(base):
         clear_in(directory)
-    for directory in (base.path("memory", "repos"), *_below(base.path("memory", "generals"))):
-        clear_in(directory)
+
+
+def found(base: BaseDir) -> list[str]:
+    """What `clear` would remove."""
+    return [path for directory in _places(base) for path in _in(directory)]
+
+
+def _places(base: BaseDir) -> list[str]:
+    in_memory = [base.path("memory", "repos"), *_below(base.path("memory", "generals"))]
+    return [base.state, *_below(base.state, but=base.bus), *in_memory]
 
 
 def clear_in(directory: str) -> int:
     """How many there were."""
-    return sum(
-        disk.remove(os.path.join(directory, name))
+    return sum(disk.remove(path) for path in _in(directory))
+
+
+def _in(directory: str) -> list[str]:
+    return [
+        os.path.join(directory, name)
         for name in disk.names(directory)
         if name.startswith(TEMPORARY_PREFIX) and writer_is_gone(name)
-    )
+    ]
 
 
 def writer_is_gone(name: str) -> bool | None:

@@ -30,6 +30,14 @@ class BaseDir:
         return os.path.join(self.root, *parts)
 
     @property
+    def name_on_host(self) -> str:
+        """Of what it has beside its files: kingdoms on one host do not meet."""
+        import hashlib
+
+        place = os.path.realpath(self.root)
+        return f"kingdom-{hashlib.sha256(os.fsencode(place)).hexdigest()[:12]}"
+
+    @property
     def config(self) -> str:
         return self.path("config")
 
@@ -68,6 +76,11 @@ class BaseDir:
     @property
     def resources_file(self) -> str:
         return self.path("state", "resources.json")
+
+    @property
+    def metrics(self) -> str:
+        """What each role has handled, a file for each; the chamberlain makes metrics of it."""
+        return self.path("state", "metrics")
 
     @property
     def control(self) -> str:

@@ -36,7 +36,8 @@ from kingdom.bus.files.places import HANDLED, SUFFIX, Places, id_in
 from kingdom.bus.files.pruning import Pruning
 from kingdom.bus.files.sequence import Sequence as IdSequence
 from kingdom.bus.files.view import View
-from kingdom.bus.port import Accept, Claim, Move, New, Problem, Recovered, StreamStats
+from kingdom.bus.port import Accept, Claim, Depth, Move, New, Problem, Recovered, StreamStats
+from kingdom.bus.tally import Tally
 from kingdom.clock import Clock, SystemClock
 from kingdom.models.base import Record
 from kingdom.models.ids import check_id
@@ -78,6 +79,7 @@ class FileBus:
         self._sequences: dict[str, IdSequence] = {}
         self._guard = Guard()
         self._arrivals = Arrivals(self._ledger, self._view, self._claims, self._clock, self._guard)
+        self.tally = Tally(self._clock)
         self._closed = False
 
     # Publish and commit
@@ -110,12 +112,14 @@ class FileBus:
     def commit(self, moves: Iterable[Move], publish: Iterable[New] = ()) -> list[bool]:
         with self._guard:
             self._ledger.note_stamps = False
+            moves = list(moves)
             moved = [self._moved(move) for move in moves]
             now = self._clock.now()
             born = [Change(self._born(stream, message, now)) for stream, message in publish]
             answers = self._ledger.commit(moved + born)
-            for change in moved:
-                self._claims.forget(change.entry.stream, change.entry.id)
+            for move in moves:
+                self._claims.forget(move.claim.stream, move.claim.id)
+                self.tally.ended(move.claim, move.status or move.to)
             return answers[len(moved) :]
 
     def _as_born(self, stream: str, message: Record, now: datetime) -> Record:
@@ -180,8 +184,11 @@ class FileBus:
         with self._guard:
             length = lease or self._policies[stream].lease
             if ids is not None:
-                return self._claims.named(stream, list(map(check_id, ids)), worker, length)
-            return self._claims.due(stream, worker, limit, length, accept, self._is_poison)
+                found = self._claims.named(stream, list(map(check_id, ids)), worker, length)
+            else:
+                found = self._claims.due(stream, worker, limit, length, accept, self._is_poison)
+            self.tally.taken(found)
+            return found
 
     def _is_poison(self, claim: Claim) -> bool:
         """A message whose handlers die every time is buried; being killed is not its fault, so
@@ -207,13 +214,16 @@ class FileBus:
         to = DEAD if attempts >= (before.max_attempts or policy.max_attempts) else PENDING
         due = now + policy.backoff.delay(attempts, random.random) if to == PENDING else None
         self._send_back(claim, to, problem, attempt_count=attempts, next_retry_at=due)
+        self.tally.ended(claim, "retried" if to == PENDING else DEAD)
         return to
 
     def defer(self, claim: Claim, not_before: datetime, reason: str) -> None:
         self._send_back(claim, PENDING, Problem("deferred", reason), next_retry_at=not_before)
+        self.tally.ended(claim, "deferred")
 
     def bury(self, claim: Claim, problem: Problem) -> None:
         self._send_back(claim, DEAD, problem)
+        self.tally.ended(claim, DEAD)
 
     def _send_back(self, claim: Claim, to: str, problem: Problem, **delivery: Any) -> None:
         error = {"last_error_code": problem.code, "last_error_message": problem.message}
@@ -290,6 +300,16 @@ class FileBus:
     def stats(self) -> dict[str, StreamStats]:
         with self._guard:
             return {name: self._stats(name) for name in STREAMS}
+
+    def depths(self) -> dict[str, Depth]:
+        """Of the streams that this process consumes; what it costs does not grow with them."""
+        with self._guard:
+            indexes = {name: self._view.index(name) for name in STREAMS if self._view.follows(name)}
+            held = {name: sum(index.held.values()) for name, index in indexes.items()}
+            return {
+                name: Depth(len(index) - held[name], held[name], index.oldest_pending())
+                for name, index in indexes.items()
+            }
 
     def _stats(self, stream: str) -> StreamStats:
         index = self._view.index(stream)

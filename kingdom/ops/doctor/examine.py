@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from kingdom.errors import ConfigurationError, KingdomError
-from kingdom.ops.doctor import engines, machine, place
+from kingdom.ops.doctor import accounts, engines, machine, order, place
 from kingdom.ops.doctor.finding import PROBLEM, WARNING, Finding, Patient, fine
 from kingdom.settings.loading import Settings, load_settings
 from kingdom.store.paths import BaseDir
 
 Check = Callable[[Patient], Iterator[Finding]]
 MACHINE: tuple[Check, ...] = (machine.python, machine.git, machine.tmux, machine.gh)
-PLACE: tuple[Check, ...] = (place.base_directory, place.room, place.generals)
+PLACE: tuple[Check, ...] = (
+    place.base_directory,
+    place.room,
+    place.keeper,
+    order.directories,
+    order.secrets,
+    order.others,
+    order.temporaries,
+    order.seats,
+    place.generals,
+)
+ACCOUNTS: tuple[Check, ...] = (accounts.github, accounts.jira, accounts.slack)
 ENGINES = ("claude", "codex", "command", "rehearsal")
 _AT_ONCE = 8
 
@@ -30,7 +41,7 @@ def examine(
     of_engines: list[Check] = [
         partial(_of_engine, name) for name in ENGINES if engines.is_worth_a_look(patient, name)
     ]
-    checks = [*MACHINE, *(PLACE if base else ()), *of_engines]
+    checks = [*MACHINE, *((*PLACE, *ACCOUNTS) if base else ()), *of_engines]
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         found = list(pool.map(lambda check: _tried(check, patient), checks))
     before = len(MACHINE)
@@ -66,3 +77,15 @@ def _tried(check: Check, patient: Patient) -> list[Finding]:
         what = getattr(check, "__name__", "engine")
         sentence = f"It cannot be looked at: {error}."
         return [Finding(WARNING, what, sentence, "Look as the user that runs the kingdom.")]
+
+
+def mend(findings: Iterable[Finding]) -> list[tuple[Finding, str]]:
+    """Does what is safe, and answers what was done, or why it could not be."""
+    return [(one, _mended(one.fix)) for one in findings if one.fix is not None]
+
+
+def _mended(fix: Callable[[], str]) -> str:
+    try:
+        return fix()
+    except OSError as error:
+        return f"It could not be done: {error.strerror}."

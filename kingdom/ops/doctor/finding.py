@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 
 from kingdom.settings.loading import Settings
 from kingdom.store.paths import BaseDir
@@ -17,6 +17,8 @@ class Finding:
     what: str
     sentence: str
     remedy: str = ""
+    # What `--fix` does about it, where nothing can go wrong with that; answers what was done.
+    fix: Callable[[], str] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)

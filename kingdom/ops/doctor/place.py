@@ -5,9 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
+from kingdom import __version__
 from kingdom.errors import KingdomError
 from kingdom.ops.doctor.finding import PROBLEM, WARNING, Finding, Patient, fine
 from kingdom.ops.generals import Package, packages
+from kingdom.ops.systemd.installing import lacking
+from kingdom.ops.systemd.manager import managers
+from kingdom.ops.systemd.units import target_name
 from kingdom.store.formats import check_format
 from kingdom.store.paths import PLACES, BaseDir
 from kingdom.store.room import MAKE_ROOM, shortage
@@ -58,6 +62,27 @@ def room(patient: Patient) -> Iterator[Finding]:
 def _free(base: BaseDir) -> int:
     facts = os.statvfs(base.root)
     return facts.f_bavail * facts.f_frsize
+
+
+def keeper(patient: Patient) -> Iterator[Finding]:
+    """The program's own version, and who keeps its roles."""
+    base = patient.base
+    assert base is not None
+    found = [one for one in managers(patient.environment) if one.has(base)]
+    if not found:
+        yield fine("kingdom", f"{__version__}; roles are kept by its warden.")
+        return
+    manager = found[0]
+    if not manager.is_there():
+        sentence = f"{__version__}; its units lie in {manager.directory}, and systemd does not run."
+        yield Finding(
+            WARNING, "kingdom", sentence, "Look at systemd, or start without: kingdom start"
+        )
+        return
+    yield fine("kingdom", f"{__version__}; roles are kept by systemd ({target_name(base)}).")
+    if names := lacking(base, manager):
+        sentence = f"systemd has no unit yet for: {', '.join(names)}."
+        yield Finding(WARNING, "kingdom", sentence, "Give it one with: kingdom systemd sync")
 
 
 def generals(patient: Patient) -> Iterator[Finding]:

@@ -1,0 +1,1 @@
+"""The kingdom as units of systemd: their text, and their installation."""

@@ -1,0 +1,200 @@
+"""Units written, brought up to date, and removed again."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import sys
+import sysconfig
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import kingdom
+from kingdom.errors import KingdomError, NeverWorks
+from kingdom.ops.suite import role_names
+from kingdom.ops.systemd import units
+from kingdom.ops.systemd.manager import Manager, managers
+from kingdom.ops.systemd.running import stop_units
+from kingdom.ops.systemd.units import Account, Plan, stem, target_name, unit_name
+from kingdom.runtime.processes import WARDEN, Seat
+from kingdom.runtime.role import LONGEST_PAUSE
+from kingdom.settings.loading import Settings, load_settings
+from kingdom.store import disk
+from kingdom.store.paths import BaseDir
+from kingdom.topology import GENERAL_PREFIX
+
+_LARGEST = 1024 * 1024
+_SLACK = 3  # times its longest silence, before a role counts as hung
+_FALLBACK_PATH = "/usr/local/bin:/usr/bin:/bin"
+
+
+@dataclass
+class Changes:
+    """What was done to the units of a manager."""
+
+    written: list[str] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)  # others' additions to them
+    started: list[str] = field(default_factory=list)
+    stopped: list[str] = field(default_factory=list)
+    # Variables of the caller's that hold credentials, and that services will not see.
+    missing: list[str] = field(default_factory=list)
+
+
+def plan(base: BaseDir, manager: Manager) -> Plan:
+    names = role_names(base)
+    environment = {"PATH": manager.environment.get("PATH") or _FALLBACK_PATH}
+    if os.path.dirname(_package()) not in _site_packages():
+        environment["PYTHONPATH"] = os.path.dirname(_package())
+    threshold = _settings(base, manager.environment).chamberlain.heartbeat.threshold_seconds
+    return Plan(
+        base=base,
+        command=(sys.executable, "-P", "-m", "kingdom"),
+        generals=tuple(name for name in names if name.startswith(GENERAL_PREFIX)),
+        roles=tuple(name for name in names if not name.startswith(GENERAL_PREFIX)),
+        environment=environment,
+        account=None if manager.of_user else _owner(base),
+        watchdog_seconds=max(threshold, _SLACK * LONGEST_PAUSE),
+        beat_seconds=LONGEST_PAUSE,
+        systemd=manager.version(),
+    )
+
+
+def _package() -> str:
+    return os.path.dirname(os.path.abspath(kingdom.__file__))
+
+
+def _site_packages() -> set[str]:
+    return {sysconfig.get_path(name) for name in ("purelib", "platlib")}
+
+
+def _settings(base: BaseDir, environment: Mapping[str, str]) -> Settings:
+    try:
+        return load_settings(base.config, environment)
+    except KingdomError:
+        return Settings()
+
+
+def _owner(base: BaseDir) -> Account:
+    """Whose directory it is runs it."""
+    uid = os.stat(base.root).st_uid
+    try:
+        return Account(pwd.getpwuid(uid).pw_name, uid)
+    except KeyError:
+        return Account(str(uid), uid)
+
+
+def install(base: BaseDir, manager: Manager) -> Changes:
+    """Also a second time: then they are brought up to date."""
+    _refuse(base, manager)
+    changes = _write(base, manager)
+    manager.tell("daemon-reload")
+    manager.tell("enable", target_name(base))
+    changes.missing = _unseen_credentials(base, manager.environment)
+    return changes
+
+
+def sync(base: BaseDir, manager: Manager) -> Changes:
+    """After generals came or went: those that are wanted run, if the others do."""
+    before = _named_generals(base, manager)
+    changes = _write(base, manager)
+    wanted = plan(base, manager).generals
+    manager.tell("daemon-reload")
+    if manager.is_active(target_name(base)):
+        changes.started = [name for name in wanted if name not in before]
+    changes.stopped = [name for name in before if name not in wanted]
+    for verb, names in (("stop", changes.stopped), ("start", changes.started)):
+        if names:
+            manager.tell(verb, *(unit_name(base, name) for name in names))
+    return changes
+
+
+def uninstall(base: BaseDir, manager: Manager) -> Changes:
+    """Roles end, soldiers go on; what others added to the units is left."""
+    stop_units(base, manager)
+    manager.tell("disable", target_name(base))
+    changes = Changes()
+    for name in _ours(base, manager):
+        disk.remove(manager.path(name))
+        changes.removed.append(name)
+    changes.left = [one for one in disk.names(manager.directory) if one.startswith(stem(base))]
+    manager.tell("daemon-reload")
+    return changes
+
+
+def lacking(base: BaseDir, manager: Manager) -> list[str]:
+    """Generals that have no unit yet."""
+    named = _named_generals(base, manager)
+    return [
+        name for name in role_names(base) if name.startswith(GENERAL_PREFIX) and name not in named
+    ]
+
+
+def _refuse(base: BaseDir, manager: Manager) -> None:
+    if not manager.is_there():
+        whose = "A systemd of this user's" if manager.of_user else "systemd"
+        raise NeverWorks(
+            f"{whose} does not run here.",
+            remedy="See the units with: kingdom systemd print; or start without: kingdom start",
+        )
+    other = next(one for one in managers(manager.environment) if one.of_user != manager.of_user)
+    if other.has(base):
+        option = " --user" if other.of_user else ""
+        raise NeverWorks(
+            f"This kingdom has units already, in {other.directory}.",
+            remedy=f"Remove those first: kingdom systemd uninstall{option}",
+        )
+    if Seat(base, WARDEN).is_taken():
+        raise NeverWorks(
+            "A warden keeps this kingdom running, and systemd would do so as well.",
+            remedy="Stop it first: kingdom stop",
+        )
+    if not manager.of_user and os.geteuid() != 0:
+        raise NeverWorks(
+            f"Only root may write to {manager.directory}.",
+            remedy="Type it with sudo, or install for yourself: kingdom systemd install --user",
+        )
+
+
+def _write(base: BaseDir, manager: Manager) -> Changes:
+    changes = Changes()
+    disk.make_directory(manager.directory)
+    wanted = units.texts(plan(base, manager))
+    for name, text in wanted.items():
+        if _content(manager.path(name)) != text:
+            disk.replace(manager.path(name), text.encode())
+            disk.set_mode(manager.path(name), 0o644)
+            changes.written.append(name)
+    for name in _ours(base, manager):
+        if name not in wanted:
+            disk.remove(manager.path(name))
+            changes.removed.append(name)
+    return changes
+
+
+def _ours(base: BaseDir, manager: Manager) -> list[str]:
+    """What `install` wrote for this kingdom, by its first line."""
+    return [
+        name
+        for name in disk.names(manager.directory)
+        if name.startswith(stem(base))
+        and os.path.isfile(manager.path(name))
+        and _content(manager.path(name)).startswith(units.WRITTEN)
+    ]
+
+
+def _named_generals(base: BaseDir, manager: Manager) -> list[str]:
+    return units.generals_of(_content(manager.path(target_name(base))), base)
+
+
+def _content(path: str) -> str:
+    return disk.head(path, _LARGEST).decode("utf-8", "replace")
+
+
+def _unseen_credentials(base: BaseDir, environment: Mapping[str, str]) -> list[str]:
+    from kingdom.general.allowance import credentials
+
+    named = credentials(_settings(base, environment))
+    told = _content(units.environment_file(base)).splitlines()
+    written = {line.partition("=")[0].strip() for line in told}
+    return sorted(name for name in named if environment.get(name) and name not in written)
