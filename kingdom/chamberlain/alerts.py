@@ -1,7 +1,8 @@
 """Tells people of a condition: once when it begins, and once more when it is over.
 
-What was told is in `state/chamberlain/alerts.json`. A message's id is written there before it is
-published: a crash in between publishes the same message again, and the bus knows its id.
+What was told is in `state/chamberlain/alerts.json`, or in a file of a duty's own. A message's id is
+written there before it is published: a crash in between publishes the same message again, and the
+bus knows its id.
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ _MESSAGE_KEYS = {"id", "content", "urgency"}
 class Alerts:
     """Conditions by name, such as `heartbeat:gen-pr`."""
 
-    def __init__(self, office: Office) -> None:
+    def __init__(self, office: Office, name: str = "alerts.json") -> None:
+        """Each has a file of its own: it writes all that it knows."""
         self._office = office
-        self._path = office.path("alerts.json")
+        self._path = office.path(name)
         self._told: dict[str, dict[str, Any]] = {}
 
     def start(self) -> None:

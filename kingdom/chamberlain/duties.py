@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from kingdom.chamberlain.duty import MakeDuty
+from kingdom.chamberlain.reading import ReadEvents
 
-DUTIES: tuple[MakeDuty, ...] = ()
+DUTIES: tuple[MakeDuty, ...] = (ReadEvents,)

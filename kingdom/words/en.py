@@ -42,4 +42,21 @@ SENTENCES: dict[str, str] = {
     # What a general says of a soldier at work.
     "general_working": "{general} has been at it for {span}: {doing}",
     "general_working_again": "{general} has been at it for {span} (attempt {attempt}): {doing}",
+    # What the chamberlain found in the events log.
+    "chamberlain_failures": "{general} has failed {count} times in a row. The last time: {error} "
+    "See: kingdom logs {general}",
+    "chamberlain_failures_over": "{general} has completed a task again.",
+    "chamberlain_timeouts": "{count} soldiers ran out of time within an hour, so only urgent work "
+    "is let in for now. See: kingdom top",
+    "chamberlain_timeouts_over": "Soldiers have stopped running out of time.",
+    "chamberlain_undispatched_alive": "The king has not taken up {event} for 30 minutes ({count} "
+    "such), though it is alive. See: kingdom why {event}",
+    "chamberlain_undispatched_silent": "The king has not taken up {event} for 30 minutes ({count} "
+    "such) and shows no sign of life. Restart it with: kingdom restart king",
+    "chamberlain_undispatched_absent": "Nobody has taken up {event} for 30 minutes ({count} "
+    "such): no king runs here. Start it with: kingdom start",
+    "chamberlain_undispatched_over": "No event waits for the king any more.",
+    "chamberlain_deferred": "{event} has been waiting for 30 minutes ({count} such): {reason} "
+    "See: kingdom why {event}",
+    "chamberlain_deferred_over": "No event has to wait that long any more.",
 }

@@ -44,6 +44,23 @@ SENTENCES: dict[str, str] = {
     # What a general says of a soldier at work.
     "general_working": "{general}, 작업 중입니다 ({span}): {doing}",
     "general_working_again": "{general}, {attempt}번째 시도로 작업 중입니다 ({span}): {doing}",
+    # What the chamberlain found in the events log.
+    "chamberlain_failures": "{general} 장군이 {count}번 연달아 실패했습니다. 마지막 실패: {error} "
+    "자세히 보려면: kingdom logs {general}",
+    "chamberlain_failures_over": "{general} 장군이 다시 작업을 마쳤습니다.",
+    "chamberlain_timeouts": "한 시간 안에 병사 {count}명이 제한 시간을 넘겨 당분간 급한 일만 "
+    "받습니다. 자세히 보려면: kingdom top",
+    "chamberlain_timeouts_over": "제한 시간을 넘기는 병사가 더는 없습니다.",
+    "chamberlain_undispatched_alive": "왕이 살아 있는데도 {event} 이벤트를 30분 동안 처리하지 "
+    "않았습니다(모두 {count}건). 이유를 보려면: kingdom why {event}",
+    "chamberlain_undispatched_silent": "왕이 {event} 이벤트를 30분 동안 처리하지 않았고(모두 "
+    "{count}건) 살아 있다는 신호도 없습니다. 다시 시작하려면: kingdom restart king",
+    "chamberlain_undispatched_absent": "{event} 이벤트를 30분 동안 아무도 처리하지 "
+    "않았습니다(모두 {count}건). 왕이 실행되고 있지 않습니다. 시작하려면: kingdom start",
+    "chamberlain_undispatched_over": "왕을 기다리는 이벤트가 더는 없습니다.",
+    "chamberlain_deferred": "{event} 이벤트가 30분째 기다립니다(모두 {count}건). 까닭: {reason} "
+    "자세히 보려면: kingdom why {event}",
+    "chamberlain_deferred_over": "그렇게 오래 기다리는 이벤트가 더는 없습니다.",
 }
 
 # Every failure of `kingdom.failures`: what happened, and what helps. Paths, keys and commands are

@@ -17,6 +17,7 @@ from tests.bench.kills import killing
 from tests.bench.parcels import parcel_size
 from tests.bench.place import IN_MEMORY, file_system_of, section, work_directory
 from tests.bench.polling import polling
+from tests.bench.reading import reading
 from tests.bench.report import (
     Rate,
     as_json,
@@ -42,12 +43,29 @@ class Extent:
     dispatches: int
     idle_seconds: float
     crowds: int
+    log_megabytes: int
 
 
 WHOLE = Extent(
-    rounds=11, starts=21, pending=100_000, kills=50, dispatches=3, idle_seconds=60, crowds=5
+    rounds=11,
+    starts=21,
+    pending=100_000,
+    kills=50,
+    dispatches=3,
+    idle_seconds=60,
+    crowds=5,
+    log_megabytes=1024,
 )
-QUICK = Extent(rounds=3, starts=5, pending=5_000, kills=5, dispatches=1, idle_seconds=10, crowds=1)
+QUICK = Extent(
+    rounds=3,
+    starts=5,
+    pending=5_000,
+    kills=5,
+    dispatches=1,
+    idle_seconds=10,
+    crowds=1,
+    log_megabytes=64,
+)
 
 Measured = tuple[list[Figure], list[Rate]]
 
@@ -94,6 +112,7 @@ def _measure(directory: str, extent: Extent) -> Measured:
         "reaction": lambda place: reacting(place, extent.rounds),
         "dispatch": lambda place: dispatching(place, extent.dispatches),
         "polling": lambda place: polling(place, extent.rounds, extent.pending),
+        "events log": lambda place: reading(place, extent.rounds, extent.log_megabytes),
         "soldiers": lambda place: soldiering(place, extent.rounds, extent.crowds),
         "idle": lambda place: idling(place, extent.idle_seconds),
     }
