@@ -71,6 +71,7 @@ class _Job:
     place: str
     checkout: Checkout | None
     earlier: Mapping[str, Any]  # what an earlier attempt, or the task this one continues, left
+    spent_usd: float  # by earlier attempts at this task
 
     @property
     def workspace(self) -> str:
@@ -78,9 +79,10 @@ class _Job:
         return self.checkout.path if self.checkout else self.place
 
     @property
-    def spent_usd(self) -> float:
-        spent = self.earlier.get("spent_usd") if self.attempt > 1 else None
-        return float(spent) if isinstance(spent, int | float) else 0.0
+    def budget_usd(self) -> float | None:
+        """What is left of it for this attempt."""
+        whole = self.general.manifest.limits.budget_usd
+        return None if whole is None else whole - self.spent_usd
 
     @property
     def told_of_progress(self) -> Mapping[str, Any]:
@@ -130,9 +132,8 @@ class Launcher:
             raise EngineUnsupported(f"{general.name} does not work with {engine.name}.")
         try:
             job = self._job(task, attempt, config, general, engine, checkout)
-            budget = general.manifest.limits.budget_usd
-            if budget is not None and job.spent_usd >= budget:
-                raise BudgetExceeded(f"${job.spent_usd:.2f} of ${budget:.2f} are spent.")
+            if job.budget_usd is not None and job.budget_usd <= 0:
+                raise BudgetExceeded(f"${job.spent_usd:.2f} are spent.")
             return self._furnished(job)
         except OSError as error:
             raise WorkspaceFailed(f"{error.filename}: {error.strerror}.") from error
@@ -174,14 +175,22 @@ class Launcher:
             place=place,
             checkout=checkout,
             earlier=earlier,
+            spent_usd=self._spent(task, attempt),
         )
 
     def _earlier(self, task: Task, attempt: int) -> dict[str, Any]:
+        own = self._own(task, attempt)
+        original = None if own or task.fresh else task.original_task_id
+        return self._files.checkpoint(original) if original else own
+
+    def _own(self, task: Task, attempt: int) -> dict[str, Any]:
+        """What was left by an attempt at this very task; nothing of one that began anew."""
         own = self._files.checkpoint(task.id)
-        if own and (attempt > 1 or own.get("waits")):
-            return own
-        original = None if task.fresh else task.original_task_id
-        return self._files.checkpoint(original) if original else {}
+        return own if attempt > 1 or own.get("waits") else {}
+
+    def _spent(self, task: Task, attempt: int) -> float:
+        spent = self._own(task, attempt).get("spent_usd")
+        return float(spent) if isinstance(spent, int | float) else 0.0
 
     def _prompt(self, job: _Job) -> str:
         path = os.path.join(self._base.prompts, f"{job.task.id}.md")
@@ -217,7 +226,7 @@ class Launcher:
             tools=allowance.tools_for(task, job.general.manifest.permissions),
             network=allowance.network_for(task, job.general.manifest.permissions),
             home=self._home(job),
-            budget_usd=None if limits.budget_usd is None else limits.budget_usd - job.spent_usd,
+            budget_usd=job.budget_usd,
             max_turns=limits.max_turns,
             result_schema=report_schema() if _is_structured(job.engine, job.config) else {},
         )
@@ -247,6 +256,7 @@ class Launcher:
             max_output_bytes=job.config.settings.system.runtime.max_output_mb * MEGABYTE,
             earlier=_metrics_of_session(job, plan.session_id),
             spent_usd=job.spent_usd,
+            budget_usd=job.budget_usd,
             told=job.told_of_progress,
             place=job.place,
             checkout=spelled(job.checkout),

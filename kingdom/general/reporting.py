@@ -20,7 +20,7 @@ from kingdom.engines.standing import LIMIT, LOGIN, OUTAGE, Standings
 from kingdom.engines.wrapper import ANNOUNCED
 from kingdom.errors import ConfigurationError, KingdomError, TryLater
 from kingdom.failures import FAILURES
-from kingdom.general import verdicts
+from kingdom.general import budget, verdicts
 from kingdom.general.attempt import Attempt
 from kingdom.general.brief import memory
 from kingdom.general.control import Control
@@ -300,7 +300,6 @@ class Reporter:
         """What the next attempt, or a task that continues this one, begins with."""
         failure = judgement.failure
         goes_on = failure is None or failure.code in verdicts.CONTINUED
-        spent = judgement.metrics.get("cost_usd")
         self._files.write_checkpoint(
             spec.task_id,
             {
@@ -310,7 +309,7 @@ class Reporter:
                 "workspace": spec.place or spec.cwd,
                 "metrics": dict(judgement.metrics),
                 "told": dict(spec.told),
-                "spent_usd": spec.spent_usd + (spent if isinstance(spent, int | float) else 0.0),
+                "spent_usd": spec.spent_usd + budget.counted(judgement.metrics, spec.budget_usd),
                 **more,
             },
         )

@@ -59,6 +59,7 @@ class Spec:
     max_output_bytes: int | None = None  # on standard output and standard error together
     earlier: Mapping[str, Any] = field(default_factory=dict)  # metrics of the session's last run
     spent_usd: float = 0.0  # by earlier attempts
+    budget_usd: float | None = None  # what this one may spend
     told: Mapping[str, Any] = field(default_factory=dict)  # to its thread: `at`, `text`, `message`
     place: str = ""  # the task's own directory, with what it was told
     checkout: Mapping[str, str] = field(default_factory=dict)

@@ -87,11 +87,15 @@ class Retry(Section):
 
 
 class Limits(Section):
-    """What one attempt may use up, besides its time."""
+    """What a task may use up, besides its time."""
 
-    max_turns: Positive | None = Field(default=None, description="Of the model; absent: no limit.")
+    max_turns: Positive | None = Field(
+        default=None, description="Of the model, in one attempt; absent: no limit."
+    )
     budget_usd: Annotated[float, Field(gt=0)] | None = Field(
-        default=None, description="Absent: no limit. Engines that know no prices cannot keep it."
+        default=None,
+        description="Of all attempts together; absent: no limit. An attempt that was ended by "
+        "force counts half of what was left. Engines that know no prices cannot keep it.",
     )
     no_progress_seconds: Seconds | None = Field(
         default=None,

@@ -24,7 +24,8 @@ def metrics(account: Account, earlier: Mapping[str, Any]) -> dict[str, Any]:
         "turns": _turns(account),
         "models": list(account.models),
         "version": account.version or None,
-        "partial": not account.results or None,  # ended by force: a lower bound, and no cost
+        "partial": not account.results or None,  # ended by force: tokens are a lower bound
+        "cost_unknown": not account.results or None,
         "denied_tools": denied_tools(account) or None,
         **(_money(account, earlier) if account.results else _unchanged(earlier)),
     }
