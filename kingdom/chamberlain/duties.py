@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from kingdom.chamberlain.budget import Budget
 from kingdom.chamberlain.duty import MakeDuty
 from kingdom.chamberlain.reading import ReadEvents
 
-DUTIES: tuple[MakeDuty, ...] = (ReadEvents,)
+DUTIES: tuple[MakeDuty, ...] = (Budget, ReadEvents)

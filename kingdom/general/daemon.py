@@ -30,6 +30,7 @@ from kingdom.general.grounds import AFTER, BEFORE, Aftermath, Grounds, Heard, co
 from kingdom.general.handwork import Handwork
 from kingdom.general.launching import Launcher
 from kingdom.general.leftovers import Leftovers
+from kingdom.general.purse import Purse
 from kingdom.general.registry import Entry, Register, Registry
 from kingdom.general.reporting import Reporter
 from kingdom.general.spec import Ended, SoldierFiles
@@ -70,14 +71,15 @@ class General:
         self._control = Control(base)
         self._registry = Registry(base, self.name, self._files, clock)
         self._engines = Engines(environment, base.root)
-        self._launcher = Launcher(base, self._files, clock, environment, self._engines)
+        purse = Purse(setting)
+        self._launcher = Launcher(base, self._files, clock, environment, self._engines, purse)
         self._tmux = TmuxThread(Tmux(base, environment))
         self._tender = Tender(self._files, self._tmux, clock)
-        self._reporter = Reporter(setting, self._files, self._control, self._engines)
+        self._reporter = Reporter(setting, self._files, self._control, self._engines, purse)
         self._following = Following(setting, self._files, self._engines)
         self._leftovers = Leftovers(base, self.name, self._files, self._bus, clock)
         self._handwork = Handwork(base, self.name)
-        self._gate = Gate(setting, self._control)
+        self._gate = Gate(setting, self._control, purse)
         self._grounds = Grounds(setting)
         self._sweeper = Sweeper(setting, self._files, self._grounds.repositories)
         self._watch = Watch()

@@ -24,6 +24,7 @@ from kingdom.general import budget, verdicts
 from kingdom.general.attempt import Attempt
 from kingdom.general.brief import memory
 from kingdom.general.control import Control
+from kingdom.general.purse import Purse
 from kingdom.general.spec import Ended, SoldierFiles, Spec
 from kingdom.general.verdicts import Judgement, Raw
 from kingdom.models.manifest import Manifest
@@ -42,9 +43,15 @@ _KEEPS_CHECKPOINT = ("needs_human", "failed", "killed")
 
 class Reporter:
     def __init__(
-        self, setting: Setting, files: SoldierFiles, control: Control, engines: Engines
+        self,
+        setting: Setting,
+        files: SoldierFiles,
+        control: Control,
+        engines: Engines,
+        purse: Purse,
     ) -> None:
         self._setting = setting
+        self._purse = purse
         self._engines = engines
         self._standings = Standings(setting.base)
         self._control = control
@@ -85,10 +92,17 @@ class Reporter:
         spec = attempt.spec
         assert spec is not None
         judgement, raw = self._judged(attempt, ended)
+        self._note_spending(attempt, spec, judgement, ended, manifest)
         judgement = self._held_against_engine(spec, judgement)
         self.conclude(attempt, judgement, manifest, ended)
         if raw.failure == "result_too_large":
             disk.remove(spec.result_path)
+
+    def _note_spending(
+        self, attempt: Attempt, spec: Spec, judgement: Judgement, ended: Ended, manifest: Manifest
+    ) -> None:
+        repo = attempt.task.repo or manifest.default_repo or ""
+        self._purse.note(spec, ended.ended_at, repo, judgement.metrics)
 
     def _judged(self, attempt: Attempt, ended: Ended) -> tuple[Judgement, Raw]:
         spec = attempt.spec

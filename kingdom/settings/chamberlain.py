@@ -72,6 +72,14 @@ class TokenLimits(Section):
         default=70.0, description="Of the budget; above, only urgent work is admitted."
     )
     critical_pct: Percent = Field(default=90.0, description="Above, no work is admitted.")
+    per_task_usd: Annotated[float, Field(gt=0)] | None = Field(
+        default=None,
+        description="Of all attempts at a task; a general's manifest may say less.",
+        examples=[5.0],
+    )
+    per_general_usd: Annotated[float, Field(gt=0)] | None = Field(
+        default=None, description="Of each general in a day. Absent: no limit.", examples=[20.0]
+    )
 
     @model_validator(mode="after")
     def _ascends(self) -> Self:
@@ -92,5 +100,6 @@ class ChamberlainSettings(Section):
         default_factory=Retention, description="How long things are kept; cleaned daily at 03:00."
     )
     token_limits: TokenLimits = Field(
-        default_factory=TokenLimits, description="What soldiers may cost per day."
+        default_factory=TokenLimits,
+        description="What soldiers may cost. Engines that know no prices cannot keep it.",
     )

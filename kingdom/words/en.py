@@ -59,4 +59,15 @@ SENTENCES: dict[str, str] = {
     "chamberlain_deferred": "{event} has been waiting for 30 minutes ({count} such): {reason} "
     "See: kingdom why {event}",
     "chamberlain_deferred_over": "No event has to wait that long any more.",
+    # What the chamberlain says of the budget.
+    "chamberlain_budget_warning": "${cost} of today's budget of ${budget} are spent, so only "
+    "urgent work is let in. See: kingdom budget",
+    "chamberlain_budget_critical": "${cost} of today's budget of ${budget} are spent, so no work "
+    "is let in until midnight. Raise token_limits.daily_budget_usd in chamberlain.yaml to go on "
+    "now.",
+    "chamberlain_budget_unpriced": "The price of {count} more attempts is unknown.",
+    "chamberlain_budget_unknown": "The price of all {count} attempts today is unknown, so the "
+    "budget cannot be kept. See: kingdom budget",
+    "chamberlain_budget_over": "The budget admits work again (${cost} are spent today).",
+    "chamberlain_budget_known": "Prices are known again (${cost} are spent today).",
 }

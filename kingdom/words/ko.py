@@ -61,6 +61,17 @@ SENTENCES: dict[str, str] = {
     "chamberlain_deferred": "{event} 이벤트가 30분째 기다립니다(모두 {count}건). 까닭: {reason} "
     "자세히 보려면: kingdom why {event}",
     "chamberlain_deferred_over": "그렇게 오래 기다리는 이벤트가 더는 없습니다.",
+    # What the chamberlain says of the budget.
+    "chamberlain_budget_warning": "오늘 예산 ${budget} 가운데 ${cost}를 써서 급한 일만 받습니다. "
+    "자세히 보려면: kingdom budget",
+    "chamberlain_budget_critical": "오늘 예산 ${budget} 가운데 ${cost}를 써서 자정까지 일을 받지 "
+    "않습니다. 지금 이어서 하려면 chamberlain.yaml 파일의 token_limits.daily_budget_usd 값을 "
+    "올리십시오.",
+    "chamberlain_budget_unpriced": "그 밖에 값을 알 수 없는 시도가 {count}번 있습니다.",
+    "chamberlain_budget_unknown": "오늘의 시도 {count}번 모두 값을 알 수 없어 예산을 지킬 수 "
+    "없습니다. 자세히 보려면: kingdom budget",
+    "chamberlain_budget_over": "예산 안에서 다시 일을 받습니다(오늘 쓴 비용: ${cost}).",
+    "chamberlain_budget_known": "값을 다시 알 수 있습니다(오늘 쓴 비용: ${cost}).",
 }
 
 # Every failure of `kingdom.failures`: what happened, and what helps. Paths, keys and commands are
@@ -181,6 +192,10 @@ FAILURES: dict[str, tuple[str, str]] = {
     "budget_exceeded": (
         "병사가 허락된 비용을 다 쓰고도 끝내지 못했습니다.",
         "작업의 예산을 올리거나 일을 더 작게 나눈 뒤: kingdom retry TASK",
+    ),
+    "day_budget_spent": (
+        "병사가 일을 마치기 전에 오늘의 예산이 다 떨어졌습니다.",
+        "내일 이어서 하거나, chamberlain.yaml 파일의 token_limits 한도를 올리면 이어서 합니다.",
     ),
     "empty_run": (
         "엔진은 성공이라고 했지만 모델은 아무 말도 하지 않았습니다.",
