@@ -27,6 +27,7 @@ EVERY = 10.0
 FILE = "budget.json"
 DAYS_KEPT = 92
 _REFRESHED = timedelta(seconds=30)  # how often the file is written though nothing changed
+_BACK = timedelta(days=2)
 _LOOKED_THROUGH = 1024 * 1024  # bytes of the log's end
 _LEVELS = {WARNING: "budget:warning", CRITICAL: "budget:critical", UNKNOWN: "budget:unknown"}
 
@@ -74,11 +75,12 @@ class Budget:
         return costs.limits_of(self._token_limits.model_dump())
 
     def _turn_day(self, today: date) -> None:
-        """However many midnights were missed, and never for a clock that went back."""
+        """However many midnights were missed, and never for a clock that went back a little."""
         known = self._kept["date"]
-        if known is not None and known >= today.isoformat():
+        far_ahead = (today + _BACK).isoformat()  # a clock that was wrong, and is no more
+        if known is not None and today.isoformat() <= known <= far_ahead:
             return
-        if known is not None:
+        if known is not None and known < today.isoformat():
             before = spell(spending.read_day(self._office.base, known).cost())
             self._queue("system.token_budget_reset", date=today.isoformat(), previous_cost=before)
             spending.forget_before(self._office.base, today - timedelta(days=DAYS_KEPT))

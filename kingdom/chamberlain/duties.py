@@ -5,5 +5,6 @@ from __future__ import annotations
 from kingdom.chamberlain.budget import Budget
 from kingdom.chamberlain.duty import MakeDuty
 from kingdom.chamberlain.reading import ReadEvents
+from kingdom.chamberlain.reporting import ReportDaily
 
-DUTIES: tuple[MakeDuty, ...] = (Budget, ReadEvents)
+DUTIES: tuple[MakeDuty, ...] = (Budget, ReadEvents, ReportDaily)

@@ -125,12 +125,10 @@ class Ledger:
         return [self.data["totals"], *([days.setdefault(day, _figures())] if day else [])]
 
     def _day_of(self, at: str) -> str:
-        """The date on the kingdom's wall clock; empty for what is too old or from the future."""
+        """The date on the kingdom's wall clock; empty for what is from the future."""
         moment = datetime.fromisoformat(at)
-        oldest = (self._now - timedelta(days=DAYS_KEPT)).astimezone(self._zone).date()
         local = moment.astimezone(self._zone).date()
-        is_known = moment <= self._now + _AHEAD and local > oldest
-        day = local.isoformat() if is_known else ""
+        day = local.isoformat() if moment <= self._now + _AHEAD else ""
         if at[-1] == "Z":
             self._days_of[at[:16]] = day
         return day

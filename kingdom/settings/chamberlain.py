@@ -1,10 +1,10 @@
-"""`config/chamberlain.yaml`: health, cleaning, budget."""
+"""`config/chamberlain.yaml`: health, cleaning, budget, reports."""
 
 from __future__ import annotations
 
 from typing import Annotated, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, StringConstraints, model_validator
 from pydantic_core import PydanticCustomError
 
 from kingdom.settings.section import Days, Percent, Positive, Seconds, Section, polling_interval
@@ -88,8 +88,18 @@ class TokenLimits(Section):
         return self
 
 
+class Reporting(Section):
+    """What people are told of days and weeks that are over."""
+
+    daily: bool = Field(default=True, description="A report of the day before.")
+    weekly: bool = Field(default=True, description="On Mondays, one of the week before.")
+    at: Annotated[str, StringConstraints(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$")] = Field(
+        default="09:00", description="Hour and minute on the kingdom's wall clock."
+    )
+
+
 class ChamberlainSettings(Section):
-    """The chamberlain: health, cleaning, budget."""
+    """The chamberlain: health, cleaning, budget, reports."""
 
     polling: ChamberlainPolling = Field(default_factory=ChamberlainPolling)
     heartbeat: Heartbeat = Field(default_factory=Heartbeat)
@@ -102,4 +112,7 @@ class ChamberlainSettings(Section):
     token_limits: TokenLimits = Field(
         default_factory=TokenLimits,
         description="What soldiers may cost. Engines that know no prices cannot keep it.",
+    )
+    report: Reporting = Field(
+        default_factory=Reporting, description="What people are told of the days that are over."
     )

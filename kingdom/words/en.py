@@ -70,4 +70,25 @@ SENTENCES: dict[str, str] = {
     "budget cannot be kept. See: kingdom budget",
     "chamberlain_budget_over": "The budget admits work again (${cost} are spent today).",
     "chamberlain_budget_known": "Prices are known again (${cost} are spent today).",
+    # What a report says.
+    "chamberlain_report_day": "Report of {date}",
+    "chamberlain_report_week": "Report of the week from {since} to {until}",
+    "chamberlain_report_tasks": "Tasks: {created} created, {completed} completed, {failed} "
+    "failed, {needs_human} with a question",
+    "chamberlain_report_soldiers": "Soldiers: {spawned} sent out, {timeout} out of time",
+    "chamberlain_report_general": "{general}: {count} completed in {mean} on average, 95 % within "
+    "{most}",
+    "chamberlain_report_cost": "Cost: ${usd} in {attempts} attempts",
+    "chamberlain_report_unpriced": "The price of {count} attempts is unknown, so it cost more "
+    "than that.",
+    "chamberlain_report_dearest": "Dearest: {task} of {general} (${usd})",
+    "chamberlain_report_failures": "Why tasks failed: {listed}",
+    "chamberlain_report_failures_in_a_row": "{subject} failed three times in a row ({since} – "
+    "{until})",
+    "chamberlain_report_timeouts": "Many soldiers ran out of time ({since} – {until})",
+    "chamberlain_report_undispatched": "Events waited for the king ({since} – {until})",
+    "chamberlain_report_deferred": "Events had to wait for long ({since} – {until})",
+    "chamberlain_report_health": "{at} health went from {before} to {after} ({reason})",
+    "chamberlain_report_dead": "Dead letters: {count}. See: kingdom queue ls --state dead",
+    "chamberlain_report_chart": "Last {days} days: completed {completed}  cost {cost}",
 }

@@ -72,6 +72,26 @@ SENTENCES: dict[str, str] = {
     "없습니다. 자세히 보려면: kingdom budget",
     "chamberlain_budget_over": "예산 안에서 다시 일을 받습니다(오늘 쓴 비용: ${cost}).",
     "chamberlain_budget_known": "값을 다시 알 수 있습니다(오늘 쓴 비용: ${cost}).",
+    # What a report says.
+    "chamberlain_report_day": "{date} 보고",
+    "chamberlain_report_week": "{since}부터 {until}까지 한 주의 보고",
+    "chamberlain_report_tasks": "작업: 생성 {created}, 완료 {completed}, 실패 {failed}, 질문 "
+    "{needs_human}",
+    "chamberlain_report_soldiers": "병사: 출동 {spawned}, 시간 초과 {timeout}",
+    "chamberlain_report_general": "{general}: 완료 {count}, 평균 {mean}, 95 %는 {most} 안에",
+    "chamberlain_report_cost": "비용: 시도 {attempts}번에 ${usd}",
+    "chamberlain_report_unpriced": "시도 {count}번은 값을 알 수 없어, 실제 비용은 이보다 많습니다.",
+    "chamberlain_report_dearest": "가장 비싼 작업: {general} 장군의 {task} (${usd})",
+    "chamberlain_report_failures": "작업이 실패한 까닭: {listed}",
+    "chamberlain_report_failures_in_a_row": "{subject} 장군이 세 번 연달아 실패 ({since} – "
+    "{until})",
+    "chamberlain_report_timeouts": "많은 병사가 시간을 초과 ({since} – {until})",
+    "chamberlain_report_undispatched": "이벤트가 왕을 기다림 ({since} – {until})",
+    "chamberlain_report_deferred": "이벤트가 오래 기다림 ({since} – {until})",
+    "chamberlain_report_health": "{at} 건강 상태가 {before}에서 {after}(으)로 바뀜 ({reason})",
+    "chamberlain_report_dead": "처리할 수 없는 것: {count}건. 보려면: kingdom queue ls --state "
+    "dead",
+    "chamberlain_report_chart": "지난 {days}일: 완료 {completed}  비용 {cost}",
 }
 
 # Every failure of `kingdom.failures`: what happened, and what helps. Paths, keys and commands are

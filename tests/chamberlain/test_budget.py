@@ -18,7 +18,7 @@ from kingdom.chamberlain.costs import forecast, seconds_until_midnight, summed
 from kingdom.chamberlain.duty import Office
 from kingdom.store.paths import BaseDir
 from kingdom.store.spending import Spent, note, read_day
-from tests.support.calls import Killer, in_child, observed
+from tests.support.calls import CHANGE_NOTHING, Killer, in_child, observed
 from tests.support.household import internal_events, office_in, said
 from tests.support.kingdom import MovableClock
 
@@ -135,11 +135,22 @@ def test_missed_midnights_are_one(
 def test_a_clock_that_goes_back_begins_no_day(base: BaseDir, clock: MovableClock) -> None:
     with office_in(base, clock) as office:
         duty = started(office)
-        clock.advance(-3 * 86400)
-        duty.step()
-        clock.advance(3 * 86400)
-        duty.step()
+        for days in (-1, 1):
+            clock.advance(days * 86400)
+            duty.step()
     assert internal_events(base, RESET) == []
+
+
+def test_a_clock_that_was_a_year_ahead_does_not_stop_the_days(
+    base: BaseDir, clock: MovableClock
+) -> None:
+    with office_in(base, clock) as office:
+        duty = started(office)
+        for days in (365, -365, 1):
+            clock.advance(days * 86400)
+            duty.step()
+    dates = [one["data"]["date"] for one in internal_events(base, RESET)]
+    assert dates == ["2027-02-07", "2026-02-08"]
 
 
 @pytest.mark.parametrize(
@@ -226,7 +237,8 @@ def test_killed_at_any_call_each_change_is_told_once(
         spend("7.50", day)
 
         def live(point: int = point) -> None:
-            with office_in(base, clock) as office, observed(Killer(point, after=point % 2 == 0)):
+            killer = Killer(point, after=False, passing_over=CHANGE_NOTHING)
+            with office_in(base, clock) as office, observed(killer):
                 started(office)
 
         survived = in_child(live) == 0
