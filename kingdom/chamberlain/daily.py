@@ -1,4 +1,4 @@
-"""Reports of a day or a week, put together from the ledger and from what was spent. Pure.
+"""Reports of a day or a week, put together from the ledger and from what was spent.
 
 The first keys are those of the daily report as it was asked for; what follows them is ours.
 """
@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta, tzinfo
+from functools import cache
 from typing import Any
 
 from kingdom.chamberlain import digest
 from kingdom.chamberlain.analysis import classes
 from kingdom.chamberlain.costs import summed
 from kingdom.clock import isoformat
-from kingdom.store.spending import Day, spell
+from kingdom.store.paths import BaseDir
+from kingdom.store.spending import Day, read_day, spell
 
 DAILY, WEEKLY = "daily_report", "weekly_report"
 SHOWN_DAYS = 7
@@ -44,6 +46,16 @@ def knows(ledger: Figures, days: Sequence[date], spending: Spending) -> bool:
 def week_of(day: date) -> list[date]:
     monday = day - timedelta(days=day.weekday())
     return [monday + timedelta(days=number) for number in range(7)]
+
+
+def report_file(base: BaseDir, kind: str, day: date) -> str:
+    name = f"{day:%G-W%V}" if kind == WEEKLY else day.isoformat()
+    return base.path("logs", "analysis", f"report-{name}.json")
+
+
+def spending_of(base: BaseDir) -> Callable[[str], Day]:
+    """Each day is read once."""
+    return cache(lambda day: read_day(base, day))
 
 
 def _report(

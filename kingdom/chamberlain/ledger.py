@@ -21,6 +21,7 @@ from kingdom.failures import FAILURES
 from kingdom.store import disk
 from kingdom.store.state import read_json
 
+LEDGER = "ledger.json"
 VERSION = 1
 DAYS_KEPT = 40
 MOST_NAMES = 200  # types, actors, classes: a damaged log must not fill the memory

@@ -13,7 +13,7 @@ from kingdom.chamberlain import analysis, anomalies
 from kingdom.chamberlain.alerts import Alerts
 from kingdom.chamberlain.anomalies import Condition
 from kingdom.chamberlain.duty import Office
-from kingdom.chamberlain.ledger import read_ledger
+from kingdom.chamberlain.ledger import LEDGER, read_ledger
 from kingdom.chamberlain.logfiles import LogFiles
 from kingdom.clock import isoformat
 from kingdom.models.fields import Urgency
@@ -23,7 +23,6 @@ from kingdom.store.state import write_json
 
 EVERY = 5.0  # seconds between two looks at a log that was read to its end
 MOST_AT_ONCE = 6 * 1024 * 1024  # bytes of one slice
-LEDGER = "ledger.json"
 BURDEN = "timeouts"
 _SLICES_PER_ANALYSIS = 32
 

@@ -8,21 +8,17 @@ After downtime only the last one that was missed is made up.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import date, timedelta, tzinfo
-from functools import cache
 from typing import Any
 
 from kingdom.chamberlain import daily
 from kingdom.chamberlain.duty import Office
-from kingdom.chamberlain.ledger import read_ledger
-from kingdom.chamberlain.reading import LEDGER
+from kingdom.chamberlain.ledger import LEDGER, read_ledger
 from kingdom.chamberlain.telling import told
 from kingdom.models.message import Report
 from kingdom.settings.chamberlain import Reporting
 from kingdom.store import disk
-from kingdom.store.paths import BaseDir
-from kingdom.store.spending import Day, read_day
 from kingdom.store.state import read_json, write_json
 
 EVERY, SOON = 30.0, 1.0
@@ -89,13 +85,13 @@ class ReportDaily:
         """Of days of which nothing is known there is nothing to say."""
         office = self._office
         ledger = read_ledger(office.path(LEDGER), office.now(), self._zone).data
-        spending = spending_of(office.base)
+        spending = daily.spending_of(office.base)
         message = None
         if daily.knows(ledger, days, spending):
             make = daily.weekly if kind == daily.WEEKLY else daily.daily
             report = make(ledger, days[0], spending, self._zone)
             disk.make_directory(office.base.path("logs", "analysis"))
-            write_json(report_file(office.base, kind, days[0]), report)
+            write_json(daily.report_file(office.base, kind, days[0]), report)
             message = self._message(kind, report) if is_wanted else None
         self._kept[kind] = {"date": days[0].isoformat(), "message": message}
         self._save()
@@ -120,16 +116,6 @@ class ReportDaily:
 
     def _save(self, *, sync: bool = True) -> None:
         write_json(self._office.path(FILE), self._kept, sync=sync)
-
-
-def report_file(base: BaseDir, kind: str, day: date) -> str:
-    name = f"{day:%G-W%V}" if kind == daily.WEEKLY else day.isoformat()
-    return base.path("logs", "analysis", f"report-{name}.json")
-
-
-def spending_of(base: BaseDir) -> Callable[[str], Day]:
-    """Each day is read once."""
-    return cache(lambda day: read_day(base, day))
 
 
 def _is_whole(one: Any) -> bool:

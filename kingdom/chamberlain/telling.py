@@ -9,9 +9,9 @@ from typing import Any
 from kingdom.chamberlain.anomalies import FAILURES
 from kingdom.chamberlain.daily import WEEKLY
 from kingdom.words import Words
+from kingdom.words.charts import sparkline
 from kingdom.words.spans import age
 
-_BARS = "▁▂▃▄▅▆▇█"
 _MOST_LISTED = 5
 
 Report = Mapping[str, Any]
@@ -19,14 +19,6 @@ Report = Mapping[str, Any]
 
 def told(report: Report, words: Words, zone: tzinfo) -> str:
     return "\n".join(_lines(report, words, zone))
-
-
-def sparkline(values: Sequence[float]) -> str:
-    """One sign a value; the tallest is the greatest."""
-    most = max(values, default=0.0)
-    if most <= 0:
-        return _BARS[0] * len(values)
-    return "".join(_BARS[round(value / most * (len(_BARS) - 1))] for value in values)
 
 
 def _lines(report: Report, words: Words, zone: tzinfo) -> Iterator[str]:

@@ -31,6 +31,8 @@ COMMANDS = {
     "answer": Command("answer", LOOK, "answer a question, so that its task goes on"),
     "trace": Command("trace", LOOK, "the story of an event, task, message or soldier, in order"),
     "why": Command("why", LOOK, "why something happened, or has not happened yet"),
+    "report": Command("report", LOOK, "what happened in a day or a week"),
+    "budget": Command("budget", LOOK, "what soldiers cost, who spent it, and what is left"),
     "logs": Command("logs", LOOK, "what roles, soldiers and tasks have written"),
     "attach": Command("attach", LOOK, "a soldier's own terminal"),
     "freeze": Command("freeze", LOOK, "suspend soldiers where they are"),

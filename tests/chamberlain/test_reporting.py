@@ -14,9 +14,9 @@ import yaml
 
 from kingdom.chamberlain.reading import ReadEvents
 from kingdom.chamberlain.reporting import ReportDaily
-from kingdom.chamberlain.telling import sparkline
 from kingdom.store.paths import BaseDir
 from kingdom.store.spending import Spent, note
+from kingdom.words.charts import sparkline
 from tests.support.calls import CHANGE_NOTHING, Killer, in_child, observed
 from tests.support.event_lines import append, completed, failed, line, timeout
 from tests.support.household import office_in
