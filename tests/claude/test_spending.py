@@ -1,4 +1,4 @@
-"""What Claude Code reports is what the day costs, and what is left of the day is what it is given."""
+"""What Claude Code reports is what the day costs; what is left of the day is what it is given."""
 
 from __future__ import annotations
 
