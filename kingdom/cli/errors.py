@@ -1,4 +1,4 @@
-"""`kingdom errors`: every way a task can fail, and what to do about it."""
+"""`kingdom errors`: every way something can fail, and what to do about it."""
 
 from __future__ import annotations
 

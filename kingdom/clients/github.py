@@ -1,4 +1,4 @@
-"""GitHub: the only code that knows PyGithub, which is imported when the first request is made.
+"""GitHub: what stands there, and what is changed there.
 
 One request at a time, paced as GitHub asks, and none at all while GitHub wants to be left alone.
 Nothing is sent twice from here and nothing waits for a limit to pass: whoever asked hears by
@@ -8,38 +8,35 @@ Nothing is sent twice from here and nothing waits for a limit to pass: whoever a
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
-from urllib.parse import quote, urlsplit
+from typing import Any
+from urllib.parse import urlsplit
 
-from kingdom import __version__
 from kingdom.clients.github_access import API_URL, repository_named
 from kingdom.clients.github_faults import (
     LONGEST_LIMIT,
     GitHubLater,
     GitHubLimited,
     GitHubRefused,
+    decoded,
     fault_in,
+    object_in,
     text_of,
 )
-from kingdom.clients.reach import why_unreached
+from kingdom.clients.github_line import Line
 from kingdom.clock import Clock, SystemClock, isoformat
 from kingdom.errors import ConfigurationError
 
-if TYPE_CHECKING:
-    from github.Requester import Requester
-
 # GitHub itself ends what takes it more than ten seconds.
 TIMEOUT = 15
+DEADLINE = 60.0  # for a whole answer
 PER_PAGE = 100
 MOST_PAGES = 300
 NOT_MODIFIED = 304
 _LONGEST_URL = 500
-_ACCEPT = "application/vnd.github+json"
 
 
 @dataclass(frozen=True)
@@ -94,6 +91,7 @@ class GitHub:
         *,
         clock: Clock | None = None,
         timeout: int = TIMEOUT,
+        deadline: float = DEADLINE,
         pace: tuple[float, float] = (0.25, 1.0),
     ) -> None:
         address = urlsplit(api_url)
@@ -104,18 +102,14 @@ class GitHub:
         self._token = token
         self._api_url = api_url.rstrip("/")
         self._clock = clock or SystemClock()
-        self._timeout = timeout
-        self._pace = pace
+        self._line = Line(token, self._api_url, timeout=timeout, deadline=deadline, pace=pace)
         self._lock = threading.Lock()
-        self._requester: Requester | None = None
         self._left_alone_until: datetime | None = None
         self._me: str | None = None
 
     def close(self) -> None:
         with self._lock:
-            if self._requester is not None:
-                self._requester.close()
-                self._requester = None
+            self._line.close()
 
     # What stands there
 
@@ -127,7 +121,7 @@ class GitHub:
         named = repository_named(text, self._api_url)
         if not named:
             return None
-        found = _object(self._ask("GET", f"/repos/{named}"))
+        found = object_in(self._ask("GET", f"/repos/{named}"))
         today = repository_named(text_of(found, "full_name"))
         if not today:
             raise GitHubLater("GitHub answered something else where a repository was expected.")
@@ -140,7 +134,7 @@ class GitHub:
         """
         if self._me is None:
             try:
-                self._me = text_of(_object(self._ask("GET", "/user")), "login")
+                self._me = text_of(object_in(self._ask("GET", "/user")), "login")
             except GitHubRefused as refused:
                 if refused.status != 403:
                     raise
@@ -179,7 +173,7 @@ class GitHub:
         status, said, body = self._answer(
             "GET", self._path_of(path), dict(asked or {}), headers=headers
         )
-        return Reply(False, said) if status == NOT_MODIFIED else Reply(True, said, _decoded(body))
+        return Reply(False, said) if status == NOT_MODIFIED else Reply(True, said, decoded(body))
 
     def _path_of(self, address: str) -> str:
         """Where the token may go: nowhere but here."""
@@ -223,7 +217,7 @@ class GitHub:
     # How it is asked
 
     def _post(self, path: str, given: dict[str, Any]) -> Posted:
-        posted = _posted(_object(self._ask("POST", path, given=given)))
+        posted = _posted(object_in(self._ask("POST", path, given=given)))
         if not posted.url:
             raise GitHubLater("GitHub did not answer what was posted.")
         return posted
@@ -250,7 +244,7 @@ class GitHub:
         given: dict[str, Any] | None = None,
     ) -> tuple[Any, str]:
         _, headers, body = self._answer(verb, path, asked, given)
-        return _decoded(body), headers.get("link", "")
+        return decoded(body), headers.get("link", "")
 
     def _answer(
         self,
@@ -262,7 +256,7 @@ class GitHub:
     ) -> tuple[int, Mapping[str, str], str]:
         with self._lock:
             self._respect_limits()
-            status, said, body = self._exchange(verb, path, asked, given, headers or {})
+            status, said, body = self._line.exchange(verb, path, asked, given, headers or {})
             now = self._clock.now()
             fault = fault_in(status, said, body, token=self._token, now=now)
             if isinstance(fault, GitHubLimited):
@@ -276,66 +270,6 @@ class GitHub:
         if until is not None and now < until <= now + LONGEST_LIMIT:  # else the clock was put back
             raise GitHubLimited("GitHub limits how much it is asked.", until)
         self._left_alone_until = None
-
-    def _exchange(
-        self,
-        verb: str,
-        path: str,
-        asked: dict[str, str],
-        given: dict[str, Any] | None,
-        headers: Mapping[str, str],
-    ) -> tuple[int, Mapping[str, str], str]:
-        """One request, one answer. The failures of the libraries below hold the request with the
-        token in it, so ours are raised when theirs are forgotten."""
-        try:
-            return self._connected().requestJson(
-                verb,
-                quote(path),
-                parameters=asked,
-                input=given,
-                headers={"Accept": _ACCEPT, **headers},
-            )
-        except OSError as error:  # as those of requests are
-            why = why_unreached(error, "GitHub", self._api_url)
-            fault: GitHubLater | GitHubRefused = GitHubLater(
-                why.sentence, remedy=why.remedy, undone=why.undone
-            )
-        except RuntimeError:  # it does not follow where it is sent
-            fault = GitHubRefused("GitHub's answer leads nowhere; api_url may be wrong.")
-        except (ValueError, TypeError, AssertionError, LookupError) as error:
-            fault = GitHubLater(f"GitHub's answer makes no sense: {type(error).__name__}.")
-        raise fault
-
-    def _connected(self) -> Requester:
-        if self._requester is None:
-            from github import Auth, Github
-
-            self._requester = Github(
-                auth=Auth.Token(self._token),
-                base_url=self._api_url,
-                timeout=self._timeout,
-                user_agent=f"kingdom/{__version__}",
-                retry=None,  # type: ignore[arg-type, unused-ignore]
-                seconds_between_requests=self._pace[0],
-                seconds_between_writes=self._pace[1],
-            ).requester
-        return self._requester
-
-
-def _decoded(body: str) -> Any:
-    try:
-        return json.loads(body)
-    except (ValueError, RecursionError):
-        raise GitHubLater(
-            "GitHub answered with something else than JSON.",
-            remedy="Look whether api_url leads to GitHub's API, not to a page or a login.",
-        ) from None
-
-
-def _object(value: Any) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise GitHubLater("GitHub answered something else where an object was expected.")
-    return value
 
 
 def _posted(raw: Mapping[str, Any]) -> Posted:

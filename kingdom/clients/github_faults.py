@@ -92,6 +92,23 @@ def fault_in(
     )
 
 
+def decoded(body: str) -> Any:
+    """What an answer has to say."""
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        raise GitHubLater(
+            "GitHub answered with something else than JSON.",
+            remedy="Look whether api_url leads to GitHub's API, not to a page or a login.",
+        ) from None
+
+
+def object_in(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise GitHubLater("GitHub answered something else where an object was expected.")
+    return value
+
+
 def _words(body: str, token: str) -> str:
     """GitHub's own sentence, with what it has against each field."""
     try:

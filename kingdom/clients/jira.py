@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from jira.resilientsession import ResilientSession
 
 TIMEOUT = (10.0, 30.0)  # to connect, and for each part of an answer
+DEADLINE = 120.0  # for a whole one
 PER_PAGE = 100  # the most that a cloud gives with fields
 _MOST_COMMENTS = 20
 _GATEWAY = "/ex/jira/"  # where tokens with scopes go, which is no address for people
@@ -99,6 +100,7 @@ class Jira:
         *,
         clock: Clock | None = None,
         timeout: tuple[float, float] = TIMEOUT,
+        deadline: float = DEADLINE,
     ) -> None:
         address = urlsplit(url)
         if address.scheme not in ("http", "https") or not address.hostname or address.username:
@@ -110,6 +112,7 @@ class Jira:
         self._credentials = credentials
         self._clock = clock or SystemClock()
         self._timeout = timeout
+        self._deadline = deadline
         self._session: ResilientSession | None = None
         self._site: Site | None = None
         self._left_alone_until: datetime | None = None
@@ -241,7 +244,6 @@ class Jira:
         """One request, one answer. The failures of the libraries below hold the request with the
         token in it, so ours are raised when theirs are forgotten."""
         from jira.exceptions import JIRAError
-        from requests.exceptions import RequestException
 
         heard: list[Answer] = []
         fault: JiraLater | JiraRefused | None = None
@@ -255,7 +257,7 @@ class Jira:
                 allow_redirects=False,
                 hooks={"response": lambda response, **_: heard.append(_answer_of(response))},
             )
-        except RequestException as error:
+        except OSError as error:  # as those of requests are
             fault = faults.of_exchange(error, self.url)
         except (JIRAError, ValueError, TypeError, LookupError, AttributeError):
             pass  # the library objects to the answer, or cannot read it; it was heard
@@ -281,7 +283,10 @@ class Jira:
         if self._session is None:
             from jira.resilientsession import ResilientSession
 
+            from kingdom.clients.deadline import limit
+
             session = ResilientSession(timeout=self._timeout, max_retries=0)
+            limit(session, self._deadline)
             # A session that Jira keeps for us would outlive the token.
             session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
             session.headers.update(

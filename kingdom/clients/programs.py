@@ -144,8 +144,9 @@ class Run:
                         process.stdin.close()
 
     def _ready(self, selector: selectors.BaseSelector) -> list[tuple[selectors.SelectorKey, int]]:
+        """Whoever never stops talking is late all the same."""
         ready = selector.select(self._seconds_left())
-        if not ready and not self._seconds_left():
+        if not self._seconds_left():
             raise self._late()
         return ready
 

@@ -31,8 +31,21 @@ class Unreached:
     undone: bool = False  # for certain: nothing was sent
 
 
+class TookTooLong(OSError):
+    """Something came all the time, and never came to an end."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"no end within {seconds:g} seconds")
+        self.seconds = seconds
+
+
 def why_unreached(error: OSError, name: str, url: str) -> Unreached:
-    """What an exception of requests means, when `url` was asked, which people know as `name`."""
+    """What such an exception means when `url` was asked, which people know as `name`."""
+    if isinstance(error, TookTooLong):
+        return Unreached(
+            f"{name} did not answer to the end within {error.seconds:g} seconds.",
+            f"It is asked again; look whether the network or a proxy before {name} is very slow.",
+        )
     return (
         _certificate(error, name)
         or _proxy(error, name, url)

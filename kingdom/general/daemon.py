@@ -20,28 +20,28 @@ from datetime import timedelta
 from kingdom.bus.port import Accept, Claim
 from kingdom.clients.tmux import Tmux, TmuxThread
 from kingdom.engines.choice import Engines
-from kingdom.errors import ConfigurationError, KingdomError, LeaseLost
-from kingdom.general.actions.jobs import lineage_of
+from kingdom.errors import ConfigurationError, LeaseLost
 from kingdom.general.attempt import Attempt, Stage
 from kingdom.general.control import Control
 from kingdom.general.following import Following
 from kingdom.general.gate import Gate
-from kingdom.general.grounds import AFTER, BEFORE, Aftermath, Grounds, Heard, code_of
+from kingdom.general.grounds import AFTER, BEFORE, Grounds, Heard, code_of
 from kingdom.general.handwork import Handwork
 from kingdom.general.launching import Launcher
 from kingdom.general.leftovers import Leftovers
+from kingdom.general.mustering import Muster
 from kingdom.general.purse import Purse
 from kingdom.general.registry import Entry, Register, Registry
 from kingdom.general.reporting import Reporter
 from kingdom.general.spec import Ended, SoldierFiles
 from kingdom.general.sweeping.sweeper import Sweeper
 from kingdom.general.tending import ASK_TMUX_AFTER, NeverBegan, Tender
-from kingdom.general.verdicts import follow
+from kingdom.general.winding_up import WindingUp
 from kingdom.models.task import Task
 from kingdom.runtime.config import General as Package
 from kingdom.runtime.role import Setting
 from kingdom.store.watch import Watch
-from kingdom.topology import PENDING, ROLES
+from kingdom.topology import ROLES
 
 TASKS = "tasks"
 CANCELLED, POISON = "cancelled", "crashed_too_often"
@@ -78,14 +78,24 @@ class General:
         self._reporter = Reporter(setting, self._files, self._control, self._engines, purse)
         self._following = Following(setting, self._files, self._engines)
         self._leftovers = Leftovers(base, self.name, self._files, self._bus, clock)
-        self._handwork = Handwork(base, self.name)
+        self._handwork = Handwork(setting, self._control, self._reporter)
         self._gate = Gate(setting, self._control, purse)
         self._grounds = Grounds(setting)
         self._sweeper = Sweeper(setting, self._files, self._grounds.repositories)
         self._watch = Watch()
         for directory in (base.soldiers, base.control, base.state):
             self._watch.add(directory)
-        self._room = 0
+        self._winding_up = WindingUp(setting, self._grounds, self._reporter)
+        self._muster = Muster(
+            setting,
+            self._control,
+            self._gate,
+            self._grounds,
+            self._launcher,
+            self._leftovers,
+            self._reporter,
+            self._sweeper,
+        )
         self._entered: list[Entry] | None = None  # what sessions.json says of this general
 
     # The role
@@ -106,7 +116,7 @@ class General:
         self._refresh()
         self._watch.changes()  # whatever it tells of is looked at below
         self._control.look()
-        self._hear_tmux()
+        self._tender.hear(self._attempts.values())
         self._hear_grounds()
         self._tender.begin()
         for attempt in list(self._attempts.values()):
@@ -118,7 +128,7 @@ class General:
         return self._pause()
 
     def accepts(self) -> Mapping[str, Accept]:
-        has_room = self._room > 0 and not self._gate.reason
+        has_room = self._muster.room > 0 and not self._gate.reason
         return {TASKS: lambda type_, priority: has_room}
 
     def descriptors(self) -> Sequence[int]:
@@ -189,7 +199,7 @@ class General:
         return self._clock.monotonic() + self._lease.total_seconds() / 3
 
     def _tend(self, attempt: Attempt) -> None:
-        self._undo_move(attempt)
+        self._handwork.undo(attempt)
         if attempt.task.id in self._control.cancelled:
             attempt.condemned = attempt.condemned or CANCELLED
         try:
@@ -199,25 +209,11 @@ class General:
             elif attempt.condemned and not self._leftovers.has_predecessor(attempt.task.id):
                 self._fail(attempt, attempt.condemned)
         except LeaseLost as error:
-            if self._undo_move(attempt):
+            if self._handwork.undo(attempt):
                 return  # moved in this very moment; the next look goes on
             self._log.warning("task.lost", task_id=attempt.task.id, error=str(error))
             self._let_go(attempt)
             self._leftovers.look_again()
-
-    def _undo_move(self, attempt: Attempt) -> bool:
-        """Whether a person had moved its file. Back to `pending/`: its soldier goes on, for none
-        may begin beside it. To where ended ones lie: it is to end, so it is cancelled."""
-        found_in, id_ = self._handwork.moved_to(attempt.claim), attempt.task.id
-        if not found_in:
-            return False
-        if found_in != PENDING:  # before it is put back: a crash in between still ends it
-            self._control.cancel(id_, by=f"moved to {found_in}/ by hand", at=self._clock.now())
-        if not self._handwork.put_back(attempt.claim, found_in):
-            return False
-        self._log.warning("task.moved_by_hand", task_id=id_, found_in=found_in)
-        self._reporter.put_back(attempt, found_in)
-        return True
 
     def _renew(self, attempt: Attempt) -> None:
         if self._clock.monotonic() >= attempt.renew_at:
@@ -235,34 +231,11 @@ class General:
             self._following.look(attempt)
         if isinstance(fate, Ended):
             attempt.has_ended = True
-            if self._is_wound_up(attempt, fate):
+            if self._winding_up.is_done(attempt, fate, self._package.manifest.retry):
                 self._reporter.harvest(attempt, fate, self._package.manifest)
                 self._let_go(attempt)
         elif isinstance(fate, NeverBegan):
             self._give_up_start(attempt, fate)
-
-    def _is_wound_up(self, attempt: Attempt, ended: Ended) -> bool:
-        """Whether what it left in its repository is safe, and what it wants outside is done."""
-        task, spec = attempt.task, attempt.spec
-        assert spec is not None
-        if self._grounds.is_busy(task.id) or self._clock.monotonic() < attempt.try_again_at:
-            return False
-        judgement = self._reporter.judged(attempt, ended)
-        wants = judgement.result is not None and bool(judgement.result.actions)
-        if not spec.checkout and not wants:
-            return True
-        if follow(judgement, attempt.number, self._package.manifest.retry) != "report":
-            return True  # the next attempt finds it all where it is
-        if attempt.aftermath is not None and attempt.aftermath.later is None:
-            return True
-        lineage = lineage_of(task, self._known_task)
-        said, config = judgement.result, self._config.current
-        self._grounds.wind_up(task, spec, said, lineage, config)
-        return False
-
-    def _known_task(self, id_: str) -> Task | None:
-        found = self._bus.look(TASKS, id_)
-        return found[1] if found is not None and isinstance(found[1], Task) else None
 
     def _hear_grounds(self) -> None:
         for heard in self._grounds.heard():
@@ -270,7 +243,7 @@ class General:
             if attempt is not None and heard.when == BEFORE and attempt.spec is None:
                 self._hear_of_repository(attempt, heard)
             elif attempt is not None and heard.when == AFTER and attempt.spec is not None:
-                self._hear_of_aftermath(attempt, heard)
+                self._winding_up.hear(attempt, heard)
 
     def _hear_of_repository(self, attempt: Attempt, heard: Heard) -> None:
         if heard.failure is None:
@@ -278,23 +251,10 @@ class General:
         elif not attempt.condemned:  # else its end is seen to anyway
             self._fail(attempt, *code_of(heard.failure))
 
-    def _hear_of_aftermath(self, attempt: Attempt, heard: Heard) -> None:
-        """A fault of ours is no reason to do the work again."""
-        if heard.failure is not None:
-            self._log.error("task.not_wound_up", task_id=attempt.task.id, error=str(heard.failure))
-            heard_of = f"not done: {code_of(heard.failure)[1]}"
-            attempt.aftermath = Aftermath(notes=(heard_of,))
-            return
-        found: Aftermath = heard.value
-        attempt.aftermath = found
-        if found.later is not None:
-            pause = max((found.later - self._clock.now()).total_seconds(), 1.0)
-            attempt.try_again_at = self._clock.monotonic() + pause
-
     def _give_up_start(self, attempt: Attempt, fate: NeverBegan) -> None:
         """No attempt is counted. What a former life did not get to start is started now."""
         assert attempt.spec is not None
-        self._files.forget(attempt.spec.soldier_id)
+        self._files.put_away(attempt.spec)
         at_once = attempt.adopted
         attempt.reset()
         if not at_once and not attempt.condemned:
@@ -321,17 +281,6 @@ class General:
             for claim in self._bus.claim(TASKS, self.name, ids=[id_], lease=self._lease):
                 self._tend(self._take(claim))
 
-    def _hear_tmux(self) -> None:
-        by_soldier = {one.spec.soldier_id: one for one in self._attempts.values() if one.spec}
-        for answer in self._tmux.answers():
-            attempt = by_soldier.get(answer.key)
-            if attempt is None:
-                continue
-            if answer.failure is not None:
-                attempt.refusal = str(answer.failure)
-            elif answer.value is False:
-                attempt.refusal = "Its session ended before it began."
-
     # New soldiers
 
     def _begin(self) -> None:
@@ -340,7 +289,7 @@ class General:
             return
         with self._registry.open() as register:
             if register is None:
-                self._entered, self._room = None, 0
+                self._entered, self._muster.room = None, 0
                 return
             if not closed:
                 self._fill(register)
@@ -348,103 +297,47 @@ class General:
             register.write(self._entered)
         for attempt in self._attempts.values():
             if attempt.spec is not None and attempt.begun_at is None:
-                self._start_session(attempt)
+                self._tender.start(attempt, self._launcher.argv(attempt.spec))
 
     def _entries(self) -> list[Entry]:
         return [entry for one in self._attempts.values() if (entry := one.entry()) is not None]
 
     def _fill(self, register: Register) -> None:
         """As many as both limits allow, those already in hand first."""
-        self._room = self._count_room(register) if self._gate.is_installed() else 0
+        self._muster.count(register, self._attempts.values(), self._package.manifest)
         for attempt in list(self._attempts.values()):
             self._prepare(attempt)
-        if self._room <= 0:
+        if self._muster.room <= 0:
             return
-        limit = min(self._room, _AT_ONCE)
+        limit = min(self._muster.room, _AT_ONCE)
         for claim in self._bus.claim(TASKS, self.name, limit, lease=self._lease):
             attempt = self._take(claim)
             self._tend(attempt)
             if claim.id in self._attempts:
                 self._prepare(attempt)
 
-    def _count_room(self, register: Register) -> int:
-        limit, own = self._config.current.settings.king.concurrency, self._package.manifest
-        running = sum(_takes_room(one) for one in self._attempts.values())
-        room = limit.max_soldiers - register.others() - running
-        if self._gate.on_trial:
-            room = min(room, 1 - register.others() - running)
-        return room if own.max_soldiers is None else min(room, own.max_soldiers - running)
-
     def _prepare(self, attempt: Attempt) -> None:
-        id_, task = attempt.task.id, attempt.task
-        if attempt.spec is not None or attempt.condemned or self._grounds.is_busy(id_):
-            return
-        if self._room <= 0 and not attempt.has_room:
-            return
-        if self._control.is_frozen(id_) or self._leftovers.has_predecessor(id_):
-            return
-        place = self._launcher.place_of(task, attempt.number)
-        if not self._sweeper.lets_in(place):
-            return
-        if not attempt.told_of_start:
-            self._reporter.started(attempt)
-            attempt.told_of_start = True
-        if not attempt.has_room:
-            attempt.has_room = True
-            self._room -= 1
-        config = self._config.current
-        repo = self._grounds.repo_of(task, self._package, config.settings.system.runtime.engine)
-        if repo and attempt.checkout is None:
-            self._grounds.prepare(task, place, repo, config)
-            return
-        try:
-            attempt.spec = self._launcher.prepare(
-                task, attempt.number, config, self._package, attempt.checkout
-            )
-        except KingdomError as error:
+        error = self._muster.prepare(attempt, self._package)
+        if error is not None:
             self._fail(attempt, error.code, error.sentence)
-        else:
-            attempt.stage = Stage.STARTING
-
-    def _start_session(self, attempt: Attempt) -> None:
-        spec = attempt.spec
-        assert spec is not None
-        argv = self._launcher.argv(spec)
-        attempt.begun_at = self._clock.monotonic()
-        self._tmux.ask(spec.soldier_id, lambda tmux: tmux.start(spec.soldier_id, argv, spec.cwd))
 
     def _soldiers(self) -> set[str]:
         return {one.spec.soldier_id for one in self._attempts.values() if one.spec is not None}
 
     def _pause(self) -> float:
         """Until someone's lease, limit or patience needs a look."""
+        attempts = self._attempts.values()
         now = self._clock.monotonic()
-        moments = [one.renew_at - now for one in self._attempts.values()]
+        moments = [one.renew_at - now for one in attempts]
         moments += [self._tender.wanted_in, self._gate.rests_for(), _LONGEST_PAUSE]
-        moments += [
-            self._gate.engine_rests_for(),
-            self._following.rests_for(self._attempts.values()),
-        ]
-        for one in self._attempts.values():
-            if one.aftermath and one.aftermath.later and not self._grounds.is_busy(one.task.id):
-                moments.append(one.try_again_at - now)
-        if self._entered is None or any(map(self._waits_for_predecessor, self._attempts.values())):
+        moments += [self._gate.engine_rests_for(), self._following.rests_for(attempts)]
+        tries = map(self._winding_up.rests_for, attempts)
+        moments += [seconds for seconds in tries if seconds is not None]
+        if self._entered is None or any(map(self._muster.waits_for_predecessor, attempts)):
             moments.append(_SOON)
         if self._attempts and not self._watch.available:
             moments.append(_WITHOUT_NOTIFICATION)
         return max(min(moments), 0.0)
-
-    def _waits_for_predecessor(self, attempt: Attempt) -> bool:
-        """Nobody tells when that one has ended."""
-        if attempt.spec is not None or self._grounds.is_busy(attempt.task.id):
-            return False  # it is under way, and grounds tell when they are done
-        can_begin = self._room > 0 and not self._control.is_frozen(attempt.task.id)
-        return can_begin or bool(attempt.condemned)
-
-
-def _takes_room(attempt: Attempt) -> bool:
-    """Whether a soldier is at it, or about to be."""
-    return not attempt.has_ended and (attempt.spec is not None or attempt.has_room)
 
 
 def _package_of(setting: Setting) -> Package:

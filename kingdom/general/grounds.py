@@ -7,6 +7,7 @@ Each errand may be cut off anywhere and is simply done again by the next life of
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -58,7 +59,9 @@ class Grounds:
         self._masker = Masker(setting.environment)
         self._errands = Errands("errand", _HANDS)
         self._busy: set[str] = set()
-        self._hub: GitHub | None = None
+        self._hub: tuple[object, GitHub] | None = None
+        self._lock = threading.Lock()
+        self._opened: tuple[object, Repositories] | None = None
         self.fileno = self._errands.fileno
         self.close = self._errands.close
 
@@ -90,17 +93,22 @@ class Grounds:
         self._ask(BEFORE, task.id, lambda: self.repositories(config).prepare(repo, ground, **wish))
 
     def repositories(self, config: Config) -> Repositories:
-        settings, environment = config.settings.system.git, self._setting.environment
-        manifests = [one.manifest for one in config.generals.values()]
-        named = {one.default_repo for one in manifests}
-        named |= {plan.repo for one in manifests for plan in one.schedules}
+        """The same as long as the settings are: it remembers what was fetched, and logins."""
+        settings, named = GitSettings(**config.settings.system.git.model_dump()), _named(config)
+        with self._lock:
+            if self._opened is None or self._opened[0] != (settings, named):
+                self._opened = (settings, named), self._open(settings, named)
+            return self._opened[1]
+
+    def _open(self, settings: GitSettings, named: frozenset[str]) -> Repositories:
+        environment = self._setting.environment
         return Repositories(
             self._setting.base,
             self._setting.name,
             Git(environment, settings.timeout_seconds),
             environment,
-            GitSettings(**settings.model_dump()),
-            configured=frozenset(name for name in named if name),
+            settings,
+            configured=named,
             clock=self._setting.clock,
         )
 
@@ -162,17 +170,26 @@ class Grounds:
             return [checkout.path], [f"what it left in {checkout.path} could not be kept: {why}"]
 
     def _connected(self, config: Config) -> GitHub:
-        """One for all, so that its pauses hold for all."""
-        if self._hub is None:
-            watcher = config.settings.sentinel.polling.github or GithubWatcher()
-            environment, api_url = self._setting.environment, watcher.api_url
-            token = find_token(environment, watcher.token_env, api_url)
-            self._hub = GitHub(token, api_url, clock=self._setting.clock)
-        return self._hub
+        """One for all, so that its pauses hold for all; another when the settings change."""
+        watcher = config.settings.sentinel.polling.github or GithubWatcher()
+        wanted = (watcher.api_url, watcher.token_env)
+        with self._lock:
+            if self._hub is None or self._hub[0] != wanted:
+                token = find_token(self._setting.environment, watcher.token_env, watcher.api_url)
+                self._hub = wanted, GitHub(token, watcher.api_url, clock=self._setting.clock)
+            return self._hub[1]
 
     def _ask(self, when: str, task_id: str, act: Any) -> None:
         self._busy.add(task_id)
         self._errands.ask(f"{when} {task_id}", act)
+
+
+def _named(config: Config) -> frozenset[str]:
+    """The repositories that manifests spell."""
+    manifests = [one.manifest for one in config.generals.values()]
+    named = {one.default_repo for one in manifests}
+    named |= {plan.repo for one in manifests for plan in one.schedules}
+    return frozenset(name for name in named if name)
 
 
 def checkout_of(spec: Spec) -> Checkout | None:

@@ -266,10 +266,11 @@ class Launcher:
         while not self._files.create(spec := self._spec(job)):
             continue  # another general made the same id in the same second
         try:
+            disk.make_directory(os.path.dirname(spec.result_path))
             self._files.name_soldier(spec)
             workspace.prepare(job.place, _description(job, spec), job.told.guide)
         except OSError:
-            self._files.forget(spec.soldier_id)
+            self._files.put_away(spec)
             raise
         return spec
 

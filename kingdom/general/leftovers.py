@@ -57,8 +57,8 @@ class Leftovers:
     def _remove(self, spec: Spec) -> None:
         if self._ended(spec):
             if self._is_accepted(spec):
-                self._files.accept_raw(spec.task_id, spec.soldier_id)
-            self._files.forget(spec.soldier_id)
+                self._files.accept_raw(spec)
+            self._files.put_away(spec)
         else:
             self._next_look = self._clock.monotonic() + 1.0
 
@@ -91,5 +91,5 @@ class Leftovers:
             return False
         if not self._ended(spec):
             return True
-        self._files.forget(soldier_id)
+        self._files.put_away(spec)
         return False

@@ -14,19 +14,17 @@ from typing import Any
 from kingdom.bus.port import Move, New
 from kingdom.clock import isoformat
 from kingdom.engines.choice import Engines
-from kingdom.engines.port import Evidence, Verdict
-from kingdom.engines.said import write_said
 from kingdom.engines.standing import LIMIT, LOGIN, OUTAGE, Standings
-from kingdom.engines.wrapper import ANNOUNCED
-from kingdom.errors import ConfigurationError, KingdomError, TryLater
+from kingdom.errors import KingdomError, TryLater
 from kingdom.failures import FAILURES
 from kingdom.general import budget, verdicts
 from kingdom.general.attempt import Attempt
 from kingdom.general.brief import memory
 from kingdom.general.control import Control
+from kingdom.general.findings import Findings
 from kingdom.general.purse import Purse
 from kingdom.general.spec import Ended, SoldierFiles, Spec
-from kingdom.general.verdicts import Judgement, Raw
+from kingdom.general.verdicts import Judgement
 from kingdom.models.manifest import Manifest
 from kingdom.models.result import ResultBase
 from kingdom.runtime.role import Setting
@@ -35,9 +33,6 @@ from kingdom.runtime.task_log import TaskLog
 from kingdom.store import disk
 
 WAIT_SECONDS = 30.0
-_LAST_WORDS = 200
-_OUTPUT_OF_CHECKS = 8 * 1024
-_LINES_OF_CHECK, _SIGNS_OF_CHECK = 20, 2000
 _KEEPS_CHECKPOINT = ("needs_human", "failed", "killed")
 
 
@@ -52,7 +47,7 @@ class Reporter:
     ) -> None:
         self._setting = setting
         self._purse = purse
-        self._engines = engines
+        self._findings = Findings(setting, engines)
         self._standings = Standings(setting.base)
         self._control = control
         self._files = files
@@ -85,13 +80,13 @@ class Reporter:
 
     def judged(self, attempt: Attempt, ended: Ended) -> Judgement:
         """What the soldier left behind; the same whenever it is asked."""
-        return self._judged(attempt, ended)[0]
+        return self._findings.judged(attempt, ended)[0]
 
     def harvest(self, attempt: Attempt, ended: Ended, manifest: Manifest) -> None:
         """Judge what the soldier left behind, and act on it."""
         spec = attempt.spec
         assert spec is not None
-        judgement, raw = self._judged(attempt, ended)
+        judgement, raw = self._findings.judged(attempt, ended)
         self._note_spending(attempt, spec, judgement, ended, manifest)
         judgement = self._held_against_engine(spec, judgement)
         self.conclude(attempt, judgement, manifest, ended)
@@ -103,22 +98,6 @@ class Reporter:
     ) -> None:
         repo = attempt.task.repo or manifest.default_repo or ""
         self._purse.note(spec, ended.ended_at, repo, judgement.metrics)
-
-    def _judged(self, attempt: Attempt, ended: Ended) -> tuple[Judgement, Raw]:
-        spec = attempt.spec
-        assert spec is not None
-        if ended.reason in ("ended", "lingered"):
-            write_said(spec.engine, spec.task_id, spec.stdout, spec.result_path)
-        raw = verdicts.read_raw(spec.result_path, spec.task_id)
-        judgement = verdicts.judge(
-            spec,
-            ended,
-            raw,
-            self._engine_s_view(spec, ended, raw.result is not None),
-            condemned=attempt.condemned,
-            last_words=self._last_words(spec),
-        )
-        return judgement, raw
 
     def fail(self, attempt: Attempt, code: str, error: str, manifest: Manifest) -> None:
         """It came to no soldier."""
@@ -176,7 +155,7 @@ class Reporter:
     def _report(self, attempt: Attempt, judgement: Judgement, ended: Ended | None) -> None:
         now, task = self._setting.clock.now(), attempt.task
         metrics = self._metrics(attempt, ended)
-        judgement = self._with_output_of_check(attempt, judgement)
+        judgement = self._findings.with_output_of_check(attempt, judgement)
         result = verdicts.final_result(task, judgement, metrics, now)
         if attempt.aftermath is not None:
             result = verdicts.with_aftermath(result, attempt.aftermath)
@@ -188,7 +167,7 @@ class Reporter:
             [Move(attempt.claim, "completed", status=status)], [New("results", result)]
         )
         if attempt.spec is not None and judgement.result is not None:
-            self._files.accept_raw(task.id, attempt.spec.soldier_id)
+            self._files.accept_raw(attempt.spec)
         self._control.forget(task.id)
         self._tell_of_soldier(attempt, judgement, ended)
         self._tell(attempt, result, metrics["duration_seconds"])
@@ -221,7 +200,8 @@ class Reporter:
         if judgement.until is not None:
             not_before = max(not_before, judgement.until)
         fields = {"retry_count": attempt.number, "not_before": not_before}
-        self._keep_for_next(attempt, judgement, {"failed": self._what_failed(attempt, judgement)})
+        failed = self._findings.what_failed(attempt, judgement)
+        self._keep_for_next(attempt, judgement, {"failed": failed})
         self._setting.bus.commit([Move(attempt.claim, "pending", fields=fields)])
         error = f"{failure.sentence} {judgement.error}".strip()
         self._tell_of_soldier(attempt, judgement, ended)
@@ -247,49 +227,6 @@ class Reporter:
         self._warn(attempt, "task.waits", failure.code, reason)
 
     # Facts
-
-    def _engine_s_view(self, spec: Spec, ended: Ended, has_result: bool) -> Verdict:
-        try:
-            engine = self._engines.named(spec.engine, self._setting.config.current.settings)
-        except ConfigurationError:
-            return Verdict()
-        evidence = Evidence(
-            spec.task_id,
-            ended.code,
-            ended.signal,
-            spec.stdout,
-            spec.stderr,
-            has_result,
-            session_id=spec.session_id,
-            earlier=spec.earlier,
-        )
-        return engine.judge(evidence)
-
-    def _what_failed(self, attempt: Attempt, judgement: Judgement) -> str:
-        """For whoever tries it next: the failure, and what a check had to say."""
-        failure, spec = judgement.failure, attempt.spec
-        assert failure is not None
-        told = f"{failure.sentence} {judgement.error}".strip()
-        if failure.code != "verification_failed" or spec is None:
-            return told
-        output = disk.tail(spec.stderr, _OUTPUT_OF_CHECKS).decode("utf-8", "replace")
-        return f"{told}\n{self._masker.text(output)}"
-
-    def _with_output_of_check(self, attempt: Attempt, judgement: Judgement) -> Judgement:
-        """The end of what the check that failed had to say, for people."""
-        failure, spec = judgement.failure, attempt.spec
-        if failure is None or failure.code != "verification_failed" or spec is None:
-            return judgement
-        output = disk.tail(spec.stderr, _OUTPUT_OF_CHECKS).decode("utf-8", "replace")
-        said = self._masker.text(f"\n{output}".rpartition(f"\n{ANNOUNCED}")[2])
-        shown = "\n".join(said.strip().split("\n")[1:][-_LINES_OF_CHECK:])[-_SIGNS_OF_CHECK:]
-        return replace(judgement, error=f"{judgement.error}\n{shown}".strip())
-
-    def _last_words(self, spec: Spec) -> str:
-        lines = disk.tail(spec.stderr, 4096).decode("utf-8", "replace").split("\n")
-        said = next((line.strip() for line in reversed(lines) if line.strip()), "")
-        shown = self._masker.text(said)
-        return shown if len(shown) <= _LAST_WORDS else f"{shown[:_LAST_WORDS]}…"
 
     def _metrics(self, attempt: Attempt, ended: Ended | None) -> dict[str, Any]:
         spec = attempt.spec
@@ -385,4 +322,4 @@ class Reporter:
     def _tidy(self, attempt: Attempt) -> None:
         attempt.close()
         if attempt.spec is not None:
-            self._files.forget(attempt.spec.soldier_id)
+            self._files.put_away(attempt.spec)

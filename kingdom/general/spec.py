@@ -7,6 +7,7 @@
                                      whoever makes it has decided whether the attempt runs
     state/soldiers/{soldier}.exit    how it ended, by the wrapper
     state/soldiers/{soldier}.settings   what its engine needs beside it, if it does; or `.schema`
+    state/results/{task}-raw-{soldier}/   what the soldier itself writes: its result
     state/results/{task}-soldier-id  which soldier is at it, and in `-session-id` the engine's own
                                      name for what it does, if that is known beforehand
 """
@@ -16,6 +17,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Self
 
@@ -28,6 +30,7 @@ from kingdom.store.state import read_json, write_json
 SUFFIX, CLAIM, EXIT = ".json", ".claim", ".exit"
 OF_ENGINES = (".settings", ".schema")
 REVOKED = "revoked"
+RESULT = "result.json"
 LOST = "lost"
 _LARGEST = 16 * 1024 * 1024
 
@@ -196,6 +199,14 @@ class SoldierFiles:
         for suffix in (SUFFIX, *OF_ENGINES, EXIT, CLAIM):
             disk.remove(self.path(soldier_id, suffix))
 
+    def put_away(self, spec: Spec) -> None:
+        """It is over; what it wrote and nobody accepted stays for people to see."""
+        self.forget(spec.soldier_id)
+        place = os.path.dirname(self.raw_result(spec.task_id, spec.soldier_id))
+        leftovers.clear_in(place)
+        with suppress(OSError):
+            disk.remove_directory(place)
+
     def clear_temporaries(self) -> None:
         """Of a wrapper that was killed while it wrote."""
         for directory in (self._base.soldiers, self._base.results):
@@ -213,13 +224,13 @@ class SoldierFiles:
         return disk.head(self._of_task(task_id, "soldier-id"), 256).decode("ascii", "replace")
 
     def raw_result(self, task_id: str, soldier_id: str) -> str:
-        """Each attempt writes to a path of its own: a late writer cannot pass for its successor."""
-        return self._of_task(task_id, f"raw-{soldier_id}.json")
+        """Each attempt writes to a place of its own: a late writer cannot pass for its successor,
+        and a sandbox can let it write there and nowhere beside it."""
+        return os.path.join(self._of_task(task_id, f"raw-{soldier_id}"), RESULT)
 
-    def accept_raw(self, task_id: str, soldier_id: str) -> None:
-        source = self.raw_result(task_id, soldier_id)
-        if disk.exists(source):
-            disk.replace_by(source, self._of_task(task_id, "raw.json"))
+    def accept_raw(self, spec: Spec) -> None:
+        if disk.exists(spec.result_path):
+            disk.replace_by(spec.result_path, self._of_task(spec.task_id, "raw.json"))
 
     def heartbeat(self, task_id: str) -> str:
         return self._of_task(task_id, "heartbeat")

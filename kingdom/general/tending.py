@@ -8,6 +8,7 @@ does not help. Whoever looks again later, also after a crash, goes on from the s
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from kingdom.clients.tmux import TmuxThread
@@ -41,6 +42,25 @@ class Tender:
         self._tmux = tmux
         self._clock = clock
         self.wanted_in = float("inf")  # seconds until someone must be looked at again
+
+    def start(self, attempt: Attempt, argv: Sequence[str]) -> None:
+        """Has tmux make its session."""
+        spec, words = attempt.spec, list(argv)
+        assert spec is not None
+        attempt.begun_at = self._clock.monotonic()
+        self._tmux.ask(spec.soldier_id, lambda tmux: tmux.start(spec.soldier_id, words, spec.cwd))
+
+    def hear(self, attempts: Iterable[Attempt]) -> None:
+        """What tmux says of those it was asked about."""
+        by_soldier = {one.spec.soldier_id: one for one in attempts if one.spec}
+        for answer in self._tmux.answers():
+            attempt = by_soldier.get(answer.key)
+            if attempt is None:
+                continue
+            if answer.failure is not None:
+                attempt.refusal = str(answer.failure)
+            elif answer.value is False:
+                attempt.refusal = "Its session ended before it began."
 
     def begin(self) -> None:
         """A new round of looks."""

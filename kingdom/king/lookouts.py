@@ -18,6 +18,7 @@ from kingdom.king.desk import Desk
 from kingdom.models.message import Notification
 from kingdom.store import disk
 from kingdom.store.state import read_json, write_json
+from kingdom.words import ENGLISH, Words
 
 OK, TROUBLE = "ok", "trouble"
 _QUIET = timedelta(hours=1)
@@ -58,8 +59,7 @@ class Lookouts:
         told, words = self._told.get(name, _nothing()), self._desk.words
         code = str(standing.get("code"))
         if standing.get("alarming") and not self._was_told(told, code):
-            said = " ".join(filter(None, (standing.get("sentence"), standing.get("remedy"))))
-            content = words("king_watcher_trouble", watcher=name, said=said)
+            content = words("king_watcher_trouble", watcher=name, said=_said(standing, code, words))
             codes = told["codes"] | {code: isoformat(self._desk.now())}
             self._tell(name, codes, content, is_open=True)
         elif standing.get("state") == OK and told["is_open"]:
@@ -89,6 +89,15 @@ class Lookouts:
             self._desk.bus.publish("messages", message)
             told["message"] = None
             write_json(self._path, self._told, sync=False)
+
+
+def _said(standing: dict[str, Any], code: str, words: Words) -> str:
+    """What a watcher says is English; in other languages it is quoted after the failure's own."""
+    sentence, told = str(standing.get("sentence") or ""), words.failure(code)
+    if words.language == ENGLISH or told is None:
+        return " ".join(filter(None, (sentence, standing.get("remedy"))))
+    quoted = f"“{sentence}”" if sentence else ""
+    return " ".join(filter(None, (told.sentence, quoted, told.remedy)))
 
 
 def _nothing() -> dict[str, Any]:

@@ -26,6 +26,8 @@ from kingdom.words import ENGLISH, Words
 
 AnyResult = Success | Failed | NeedsHuman | Skipped | Killed
 FINAL = {"final": True}
+_BEGINNING, _END = 300, 500  # characters of an error that people are told at once
+UNKNOWN = "failed"  # of what kind a failure is, when its result does not say
 
 
 @dataclass(frozen=True)
@@ -104,7 +106,7 @@ def burial_of(task: Task, words: Words) -> Draft:
 
 def _failure(result: Failed | Killed, task: Task, words: Words) -> Draft:
     soldier = (result.metrics or {}).get("soldier_id")
-    code = result.error_code or ("soldier_killed" if result.status == "killed" else "failed")
+    code = result.error_code or ("soldier_killed" if result.status == "killed" else "")
     return _failed(task, words, _error_of(result, words), code, soldier)
 
 
@@ -118,12 +120,19 @@ def _error_of(result: Failed | Killed, words: Words) -> str:
 
 
 def _failed(task: Task, words: Words, error: str, code: str, soldier: object = None) -> Draft:
-    content = words("king_failed", error=error, code=code, **_names(task))
+    content = words("king_failed", error=_shown(error), code=code or UNKNOWN, **_names(task))
     if remedy := _remedy(words, code, task.id, soldier):
         content = f"{content}\n{remedy}"
     if code == "cancelled":  # by a person: no news to alarm anybody with
         return _closing(content)
     return _closing(content, urgency="high")
+
+
+def _shown(error: str) -> str:
+    """Its beginning says what failed, its end what a check said last; the result has it all."""
+    if len(error) <= _BEGINNING + _END:
+        return error
+    return f"{error[:_BEGINNING].rstrip()} […] {error[-_END:].lstrip()}"
 
 
 def _remedy(words: Words, code: str, task_id: str, soldier: object) -> str:

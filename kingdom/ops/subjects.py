@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
-from kingdom.clock import Clock
+from kingdom.clock import Clock, isoformat
 from kingdom.errors import UsageError
 from kingdom.ops.hold_ups import Reason
 from kingdom.ops.listing import places, stems
@@ -17,7 +17,8 @@ from kingdom.ops.status import watchers
 from kingdom.ops.surroundings import Surroundings
 from kingdom.sentinel.record import left_alone
 from kingdom.sentinel.watchers.github_reading import out_of_scope
-from kingdom.settings.sentinel import GithubWatcher
+from kingdom.sentinel.watchers.jira_state import read, state_path
+from kingdom.settings.sentinel import GithubWatcher, JiraWatcher
 from kingdom.store.paths import BaseDir
 from kingdom.store.state import read_json
 
@@ -121,6 +122,8 @@ def _why_unseen(around: Surroundings, subject: Subject) -> Iterator[Reason]:
         why_not = out_of_scope(settings.scope, subject.repo)
         if why_not:
             yield Reason(why_not, f"See: kingdom config sentinel.polling.{name}.scope")
+    if isinstance(settings, JiraWatcher) and not remembered:
+        yield from _since_when(base, subject, settings)
     yield from _of_watcher(around, name)
     yield Reason(
         f"If it should have been seen: kingdom sentinel try {name} shows what {name} tells now."
@@ -131,6 +134,19 @@ def _left_alone(base: BaseDir, subject: Subject) -> Iterator[Reason]:
     for about, kept in left_alone(base, subject.watcher).items():
         if about.lower().split(" ")[0] == subject.name.lower() and isinstance(kept, dict):
             yield Reason(f"It was seen at {kept.get('at')} and left alone: {kept.get('reason')}")
+
+
+def _since_when(base: BaseDir, subject: Subject, settings: JiraWatcher) -> Iterator[Reason]:
+    known = read(state_path(base), settings.url.rstrip("/"))
+    ticket = next((one for one in known.issues.values() if one.key == subject.name), None)
+    if ticket is not None:
+        yield Reason(f"It was dealt with as it stood at {isoformat(ticket.updated)}.")
+    elif known.began is not None:
+        yield Reason(
+            f"If it was last updated before {isoformat(known.began)}, that was before the kingdom "
+            "began to watch Jira: such tickets are left alone until they are updated next.",
+            f"Comment on {subject.name}, or change it, and it is taken up if it is in scope.",
+        )
 
 
 def _of_watcher(around: Surroundings, name: str) -> Iterator[Reason]:

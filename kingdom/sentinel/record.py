@@ -34,15 +34,19 @@ class Record:
         self._kept = left_alone(base, watcher)
 
     def add(self, found: Sequence[Sighting], now: datetime) -> None:
-        fresh = [one for one in found if one.event is None and not self._knows(one)]
+        fresh = [one for one in found if one.event is None and not self.knows(one)]
         if not fresh:
             return
         for one in fresh:
-            self._kept[one.about] = {"reason": one.reason, "at": isoformat(now)}
+            self._kept.pop(one.about, None)
+            version = {"version": one.version} if one.version else {}
+            self._kept[one.about] = {"reason": one.reason, "at": isoformat(now)} | version
         for about in list(self._kept)[:-_KEPT]:
             del self._kept[about]
         write_json(self._path, self._kept, sync=False)
 
-    def _knows(self, one: Sighting) -> bool:
+    def knows(self, one: Sighting) -> bool:
         known = self._kept.get(one.about)
-        return isinstance(known, dict) and known.get("reason") == one.reason
+        if not isinstance(known, dict):
+            return False
+        return (known.get("reason"), known.get("version", "")) == (one.reason, one.version)

@@ -8,6 +8,8 @@ that were emitted are known.
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -23,6 +25,7 @@ from kingdom.sentinel.seen import Seen
 from kingdom.sentinel.watcher import Finish, Sighting, Watcher
 
 _MOST_PASSES = 5
+_NAME = re.compile(r"[\w.-]{1,100}", re.ASCII)
 _PATIENCE = 3  # rounds that an event waits for its details
 
 
@@ -82,7 +85,8 @@ class Rounds:
         log = self._setting.log
         for one in found:
             if one.event is None:
-                tell = log.warning if one.is_odd else log.debug
+                is_news = one.is_odd and not (one.version and self._record.knows(one))
+                tell = log.warning if is_news else log.debug
                 tell("sighting.left_alone", about=one.about, reason=one.reason)
         self._record.add(found, self._setting.clock.now())
 
@@ -142,7 +146,17 @@ def parsed(watcher: Watcher, raw: Any) -> Sighting:
     try:
         return watcher.parse(raw)
     except (LookupError, TypeError, ValueError, AttributeError, KingdomError) as error:
-        return Sighting("something", reason=_cannot_be(error), is_odd=True)
+        version = hashlib.sha256(repr(raw).encode("utf-8", "replace")).hexdigest()[:12]
+        about = _name_of(raw) or f"something {version}"
+        return Sighting(about, reason=_cannot_be(error), is_odd=True, version=version)
+
+
+def _name_of(raw: Any) -> str:
+    """As people or the place outside call it, if it has such a name at all."""
+    if not isinstance(raw, dict):
+        return ""
+    names = (raw.get(one) for one in ("key", "id"))
+    return next((one for one in names if isinstance(one, str) and _NAME.fullmatch(one)), "")
 
 
 def _cannot_be(error: Exception) -> str:

@@ -54,6 +54,11 @@ class Seen:
             disk.touch(self._path(event_id))
             self._is_settled = False
 
+    def keep(self, name: str) -> None:
+        """A mark of a watcher's own, beside those of events: there from now on, and fresh."""
+        if not self._is_marked(name, keep_fresh=True):
+            self.mark([name])
+
     def settle(self) -> None:
         """What was marked survives a power loss, before a listing is passed over for good."""
         if not self._is_settled:

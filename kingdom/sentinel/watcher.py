@@ -29,6 +29,7 @@ class Sighting:
     event: Event | None = None
     reason: str = ""
     is_odd: bool = False  # it was not understood
+    version: str = ""  # of something odd that stays where it is: another one when it changes
     raw: Any = field(default=None, repr=False)
 
     def left_alone(self, reason: str) -> Sighting:

@@ -170,12 +170,24 @@ class Runtime(Section):
     command: Command = Field(default_factory=Command)
 
 
+_REPO, _TRIAL = "{repo}", "owner/name"
+
+
 def _known_address(url: str) -> str:
+    if _REPO not in url:
+        said = f"it has no {_REPO} in it, as https://github.com/{_REPO}.git has"
+        raise PydanticCustomError("address", "{said}", {"said": said})
     try:
-        read_url(url.replace("{repo}", "owner/name"))
+        read_url(url.replace(_REPO, _TRIAL))
     except RepositoryRefused as error:  # it repeats no password
-        raise PydanticCustomError("address", "{refusal}", {"refusal": str(error)}) from None
+        raise PydanticCustomError("address", "{said}", {"said": _refusal(error)}) from None
     return url
+
+
+def _refusal(error: RepositoryRefused) -> str:
+    """With the address as it was written, and no full stop: whoever tells it has one."""
+    parts = (error.sentence.replace(_TRIAL, _REPO), error.remedy)
+    return ". ".join(part.rstrip(".") for part in parts if part)
 
 
 class GitHosts(Section):
@@ -183,7 +195,7 @@ class GitHosts(Section):
 
     url: Annotated[str, AfterValidator(_known_address)] = Field(
         default="https://github.com/{repo}.git",
-        pattern=r"\{repo\}",
+        json_schema_extra={"pattern": r"\{repo\}"},
         description="Where {repo} (owner/name) is fetched from.",
     )
     pull_ref: str = Field(

@@ -22,6 +22,7 @@ from kingdom.clock import SystemClock
 from kingdom.engines import soldier, tree
 from kingdom.engines.claude.engine import ClaudeEngine
 from kingdom.engines.port import Evidence, Order, Plan, Verdict
+from kingdom.general.spec import SoldierFiles
 from kingdom.models.task import Task
 from kingdom.store.paths import BaseDir
 from tests.support.scripted_model import ScriptedModel, Turn, use
@@ -92,7 +93,7 @@ class Camp:
             "prompt_path": str(prompt_path),
             "workspace": str(self.workspace),
             "guides": str(self.workspace.parent),
-            "result_path": os.path.join(self.base.results, f"{TASK}-raw-{id_}.json"),
+            "result_path": self._place_of_result(id_),
             "heartbeat_path": os.path.join(self.base.results, f"{TASK}-heartbeat"),
             "timeout_seconds": 60.0,
             "environment": {
@@ -102,6 +103,11 @@ class Camp:
             },
         }
         return Order(**(values | changes))
+
+    def _place_of_result(self, id_: str) -> str:
+        path = SoldierFiles(self.base).raw_result(TASK, id_)
+        Path(path).parent.mkdir()
+        return path
 
     def writes_result(self, order: Order) -> Turn:
         return use("Write", file_path=order.result_path, content=json.dumps(RESULT))

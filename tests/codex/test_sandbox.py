@@ -51,6 +51,19 @@ def test_a_worktree_is_committed_in_and_nothing_beside_it_is_written(camp: Camp)
     assert not guide.exists()
 
 
+def test_nobody_else_s_result_is_written(camp: Camp) -> None:
+    order, other = camp.order(), camp.order()
+    final = Path(camp.base.results, f"{TASK}.json")
+    places = [quote(str(path)) for path in (other.result_path, final, order.heartbeat_path)]
+    tries = "; ".join(f"echo x > {path}" for path in places)
+    camp.model.says(command(f"{tries}; echo own > {quote(order.result_path)}"), say("Done."))
+    camp.run(order)
+    assert Path(order.result_path).read_text("utf-8") == "own\n"
+    assert not Path(other.result_path).exists()
+    assert not final.exists()
+    assert Path(order.heartbeat_path).read_bytes() == b"", "it is touched, and not written to"
+
+
 @pytest.mark.long
 def test_a_pointer_that_a_soldier_bent_leads_nowhere(camp: Camp) -> None:
     worktree(camp)

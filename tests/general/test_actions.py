@@ -27,8 +27,9 @@ from kingdom.models.action import KINDS
 from kingdom.models.task import Task
 from kingdom.runtime.secrets import Masker
 from kingdom.store.paths import BaseDir
-from tests.support.github_server import TOKEN, FakeGitHub, Fault
+from tests.support.github_server import TOKEN, FakeGitHub
 from tests.support.kingdom import START, MovableClock
+from tests.support.loopback import Fault
 
 JOB = Job(
     task_id="task-20260207-001",

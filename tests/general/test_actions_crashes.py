@@ -23,7 +23,8 @@ from kingdom.general.actions.performing import Means, Outcome, Timing, perform
 from kingdom.models.action import KINDS
 from kingdom.store.paths import BaseDir
 from tests.support.calls import CHANGE_NOTHING, Killer, in_child, observed
-from tests.support.github_server import TOKEN, FakeGitHub, Fault
+from tests.support.github_server import TOKEN, FakeGitHub
+from tests.support.loopback import Fault
 from tests.support.waiting import eventually, let_pass
 
 REVIEW = {

@@ -6,11 +6,13 @@ import os
 import select
 import shutil
 import threading
+from collections import Counter
 from pathlib import Path
 
-from tests.support.barracks import Barracks
+from tests.support.barracks import Barracks, Life
 from tests.support.git_remotes import BareRemote
-from tests.support.github_server import TOKEN, FakeGitHub, Fault
+from tests.support.github_server import TOKEN, FakeGitHub
+from tests.support.loopback import Fault
 from tests.support.puppets import environment
 from tests.support.soldiers import report
 
@@ -93,3 +95,34 @@ def test_what_was_done_is_told_also_when_what_is_left_cannot_be_kept(
     assert done.startswith("- comment: http")
     assert left.startswith(f"- what it left in {place} could not be kept: ")
     assert place.joinpath("a.txt").read_text("utf-8") == "two\n"
+
+
+def test_what_was_just_fetched_is_remembered_until_the_settings_change(
+    barracks: Barracks, tmp_path: Path
+) -> None:
+    BareRemote(tmp_path / "acme" / "web.git", {"a.txt": "one"})
+    asked, noting = tmp_path / "asked", tmp_path / "bin" / "git"
+    noting.parent.mkdir()
+    noting.write_text(
+        f'#!/bin/sh\necho "$1" >> {asked}\nexec {shutil.which("git")} "$@"\n', "utf-8"
+    )
+    noting.chmod(0o755)
+
+    def asked_for(fresh_seconds: float, life: Life, tasks: int) -> Counter[str]:
+        asked.write_text("", "utf-8")
+        url = f"{tmp_path}/{{repo}}.git"
+        git = {"url": url, "use_gh": False, "fresh_seconds": fresh_seconds}
+        barracks.command(report({"status": "success", "summary": "done"}), git=git)
+        barracks.clock.shift(2)  # the configuration is looked at once a second
+        for _ in range(tasks):
+            (id_,) = barracks.publish(repo="acme/web", trust="member")
+            assert life.result_of(id_)["status"] == "success"
+        return Counter(asked.read_text("utf-8").split())
+
+    barracks.package()
+    path = f"{noting.parent}:{os.environ['PATH']}"
+    with barracks.general(env=environment(PATH=path)) as life:
+        first = asked_for(600.0, life, tasks=3)
+        assert (first["fetch"], first["version"]) == (2, 1)  # the clone's own, and one
+        then = asked_for(0.0, life, tasks=2)
+        assert (then["fetch"], then["version"]) == (2, 1)

@@ -204,7 +204,7 @@ def test_a_link_is_no_result(scratch: Path) -> None:
 
 def test_every_failure_has_a_sentence_and_a_remedy() -> None:
     for code, failure in FAILURES.items():
-        assert re.fullmatch(r"[a-z_]+", code)
+        assert re.fullmatch(r"[a-z_][a-z0-9_]+", code)
         assert failure.sentence.endswith(".")
         assert failure.remedy.endswith(".")
 

@@ -218,7 +218,8 @@ FLOOD = "for n in $(seq 60); do head -c 1000000 /dev/zero; done; sleep 1000"
 def test_a_program_that_floods_is_killed_and_most_of_it_thrown_away(post: Post, to: str) -> None:
     deaf = f'trap "" TERM HUP INT; echo begins {to}; ({FLOOD}) {to}'
     ended = post.run(deaf, max_output_bytes=4_000_000)
-    assert (ended["reason"], ended["signal"]) == ("flooded", 9)
+    assert ended["reason"] == "flooded"
+    assert ended["signal"] == 9 or ended["code"] == 128 + 9  # whichever of its two died first
     assert tree.members(-1, ID) == {}
     kept = post.place.joinpath("err" if to else "out").read_bytes()
     assert kept.startswith(b"begins\n")

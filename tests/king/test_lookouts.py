@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from kingdom.store.paths import BaseDir
+from kingdom.words import Words
 from tests.support.calls import CHANGE_NOTHING, Killer, in_child, observed
 from tests.support.court import Court
 from tests.support.kingdom import files, load
@@ -58,6 +59,18 @@ def test_once_and_once_more_when_it_is_over(court: Court, base: BaseDir) -> None
     stands(base, github=TROUBLE | SAID | {"last_look": "an hour later"})
     reign(court)
     assert told(base) == [begun, "The github watcher sees again.", begun]
+
+
+def test_in_korean_the_failure_is_told_and_the_server_quoted(court: Court, base: BaseDir) -> None:
+    court.configure(system="language: ko\n")
+    refused = "GitHub refuses (401): Bad credentials."
+    stands(base, github=TROUBLE | {"sentence": refused, "remedy": "Renew the token."})
+    reign(court)
+    (content,) = told(base)
+    known = Words("ko").failure("github_login")
+    assert known is not None
+    assert content.endswith(f"{known.sentence} “{refused}” {known.remedy}")
+    assert "Renew" not in content
 
 
 def test_two_kinds_that_take_turns_are_told_once_each(court: Court, base: BaseDir) -> None:

@@ -81,6 +81,15 @@ def test_a_failure_of_an_unknown_kind_is_told_all_the_same() -> None:
     assert "(soldier_killed)" in last(decided("killed", error="Oh.")).content
 
 
+def test_of_a_long_error_people_are_told_how_it_begins_and_ends() -> None:
+    error = f"A check did not pass. {'output ' * 300}1 failed."
+    content = last(decided("failed", error=error, error_code="verification_failed")).content
+    assert "A check did not pass." in content
+    assert "[…]" in content
+    assert "1 failed." in content
+    assert len(content) < 1100
+
+
 def test_a_question_is_asked_and_leaves_the_thread_open() -> None:
     found = decided("needs_human", question="Which?", options=["a", "b"], default="b")
     assert found.event_status == "completed"

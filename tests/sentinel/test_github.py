@@ -16,9 +16,9 @@ from kingdom.errors import KingdomError
 from kingdom.settings.sentinel import GithubScope
 from kingdom.store.paths import BaseDir
 from tests.support.github_scene import Scene
-from tests.support.github_server import Fault
 from tests.support.kingdom import MovableClock
 from tests.support.lookout import detected, events, forget, work_off
+from tests.support.loopback import Fault
 from tests.support.notifications import BEGAN, Notifying
 
 
@@ -370,38 +370,67 @@ def test_what_is_known_of_one_github_says_nothing_of_another(
         elsewhere.close()
 
 
-def test_with_its_notes_lost_and_its_event_gone_the_mark_tells(
+@pytest.mark.parametrize("gone", [False, True])
+def test_a_thread_of_another_github_is_not_silenced_by_one_of_the_same_number(
+    scene: Scene, hub: Notifying, base: BaseDir, clock: MovableClock, gone: bool
+) -> None:
+    thread = hub.notify(1)
+    scene.look()
+    if gone:
+        work_off(scene.lookout.setting)
+        forget(base)
+    scene.close()
+    with Notifying() as other:
+        assert other.notify(1) == thread  # in the same second, too
+        elsewhere = Scene(base, other, clock)
+        assert elsewhere.look() == 1
+        assert f"evt-github-{thread}-20261115080001" in elsewhere.events()
+        elsewhere.reborn()
+        assert elsewhere.look() == 0
+        elsewhere.close()
+    scene.reborn()
+    assert scene.look() == 0
+
+
+def test_with_its_notes_lost_and_its_event_gone_the_marks_tell(
     scene: Scene, hub: Notifying
 ) -> None:
+    """Whatever this machine's clock says: the marks are younger than both updates."""
     thread = hub.notify(1)
     scene.look()
     work_off(scene.lookout.setting)
     forget(scene.base)
-    later = BEGAN + timedelta(seconds=30)
-    marked = Path(scene.base.path("state", "sentinel", "seen", f"evt-github-{thread}"))
-    os.utime(marked, (later.timestamp(), later.timestamp()))
-    Path(scene.base.path("state", "sentinel", "github-state.json")).unlink()
-    scene.reborn()
-    assert scene.look() == 0
-    Path(scene.base.path("state", "sentinel", "github-state.json")).unlink()
-    scene.reborn()
-    hub.notify(1, updated=later + timedelta(seconds=1))
-    assert scene.look() == 1
+    for moment, news in ((None, 0), (BEGAN + timedelta(seconds=31), 1)):
+        Path(scene.base.path("state", "sentinel", "github-state.json")).unlink()
+        scene.reborn()
+        if moment:
+            hub.notify(1, updated=moment)
+        assert scene.look() == news
     assert list(scene.events()) == [f"evt-github-{thread}-20261115080031"]
 
 
-def test_notes_are_kept_only_as_long_as_a_listing_can_show_them(
-    scene: Scene, hub: Notifying
-) -> None:
-    hub.date = BEGAN + timedelta(days=9)
-    for day in range(5):
-        hub.notify(day, updated=BEGAN + timedelta(days=day))
-        scene.look()
-    assert set(scene.state["first"]) == {"1003", "1004"}
-    for day in range(5):
-        hub.notify(day, updated=BEGAN + timedelta(days=5, hours=day))
-    assert scene.look() == 5
-    assert len(scene.events()) == 10
+def test_marks_of_what_is_still_listed_do_not_grow_old(scene: Scene, hub: Notifying) -> None:
+    hub.notify(1)
+    scene.look()
+    seen = Path(scene.base.path("state", "sentinel", "seen"))
+    before = {path.name for path in seen.iterdir()}
+    old = scene.clock.now().timestamp() - 9 * 86_400
+    for path in seen.iterdir():
+        os.utime(path, (old, old))
+    scene.reborn(scope=GithubScope(repos=["acme/*"]))  # so that the listing is looked at
+    assert scene.look() == 0
+    assert {path.name for path in seen.iterdir()} == before
+    assert len(before) == 2
+    assert all(path.stat().st_mtime > old for path in seen.iterdir())
+
+
+def test_notes_do_not_grow_with_what_was_seen(scene: Scene, hub: Notifying) -> None:
+    sizes = []
+    for number in range(3):
+        hub.notify(number)
+        assert scene.look() == 1
+        sizes.append(len(str(scene.state)))
+    assert sizes[1] == sizes[2]
 
 
 def test_what_the_person_reads_in_the_browser_meanwhile_is_taken_up_all_the_same(
@@ -498,11 +527,70 @@ def test_marked_as_read_only_if_wanted_and_only_when_it_is_durable(
     assert sorted(hub.marked) == ["1001", "1002"]
 
 
-def test_a_mark_that_fails_keeps_nothing(scene: Scene, hub: Notifying) -> None:
+@pytest.mark.parametrize("fault", [{"status": 500}, {"lost": "before"}, {"lost": "after"}])
+def test_a_mark_that_fails_is_made_in_a_later_round(
+    scene: Scene, hub: Notifying, fault: dict[str, Any]
+) -> None:
     scene.options["mark_read"] = True
-    hub.faults.append(Fault(verb="PATCH", status=500))
+    hub.faults.append(Fault(verb="PATCH", **fault))
     hub.notify(1)
     assert scene.look() == 1
+    assert scene.state["unmarked"] == ["1001"]
+    scene.reborn()
+    hub.notify(2)
+    assert scene.look() == 1
+    assert set(hub.marked) == {"1001", "1002"}
+    assert scene.state["unmarked"] == []
+
+
+def test_many_are_marked_some_in_each_round_until_all_are(scene: Scene, hub: Notifying) -> None:
+    scene.options["mark_read"] = True
+    hub.left = 400  # too few to ask for details
+    for number in range(400):
+        hub.notify(number)
+    assert scene.look() == 400
+    assert len(hub.marked) == 150
+    scene.reborn()  # as after a kill: what is left is not listed as before, and known
+    scene.look()
+    assert len(hub.marked) == 300
+    scene.look()
+    scene.look()
+    assert sorted(hub.marked) == sorted(hub.threads)
+
+
+def test_a_limit_on_marks_is_obeyed(scene: Scene, hub: Notifying) -> None:
+    scene.options["mark_read"] = True
+    hub.faults.append(Fault("PATCH", status=429, headers={"Retry-After": "60"}))
+    for number in range(3):
+        hub.notify(number)
+    assert scene.look() == 3
+    asked = len(hub.asked)
+    assert isinstance(fails(scene), GitHubLimited)
+    assert (len(hub.asked), hub.marked) == (asked, [])
+    scene.clock.advance(61)
+    scene.look()
+    assert len(hub.marked) == 3
+
+
+def test_one_that_is_gone_keeps_no_other_from_being_marked(scene: Scene, hub: Notifying) -> None:
+    scene.options["mark_read"] = True
+    hub.faults.append(Fault("PATCH", path="1001", status=404, body={"message": "Not Found"}))
+    hub.notify(1)
+    hub.notify(2)
+    scene.look()
+    assert hub.marked == ["1002"]
+    assert scene.state["unmarked"] == []
+
+
+def test_what_is_out_of_scope_by_now_stays_unread(scene: Scene, hub: Notifying) -> None:
+    scene.options |= {"mark_read": True, "scope": GithubScope(filter_reasons=["mention"])}
+    hub.faults.append(Fault("PATCH", status=500))
+    hub.notify(1, reason="mention")
+    scene.look()
+    hub.notify(1, reason="subscribed")
+    scene.look()
+    assert hub.marked == []
+    assert hub.threads["1001"]["unread"]
 
 
 # Trouble

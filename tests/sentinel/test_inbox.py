@@ -57,6 +57,11 @@ def test_what_is_missing_is_filled_in(base: BaseDir, lookout: Lookout) -> None:
     assert left(base) == []
 
 
+def test_half_a_mebibyte_is_taken(base: BaseDir, lookout: Lookout) -> None:
+    drop(base, NIGHTLY | {"payload": {"what": "x" * 2**19}})
+    assert lookout.look() == 1
+
+
 def test_what_is_given_is_kept(base: BaseDir, lookout: Lookout) -> None:
     given = NIGHTLY | {"id": "evt-cron-7", "source": "cron", "priority": "high", "trust": "member"}
     drop(base, given)
@@ -90,6 +95,12 @@ def test_an_id_that_is_known_is_done_once(base: BaseDir, lookout: Lookout) -> No
         ({"payload": {}}, "invalid_field"),
         (NIGHTLY | {"id": "../escape"}, "bad_id"),
         (NIGHTLY | {"priority": "soonish"}, "invalid_field"),
+        (NIGHTLY | {"payload": {"what": "x" * 2**20}}, "too_large"),
+        (
+            NIGHTLY | {"payload": {"many": [[[0]] * 60_000]}},
+            "too_large",
+        ),  # when indented
+        (f'{{"type": "a.b", "payload": {{"x": {"[" * 400}{"]" * 400}}}}}', "too_deep"),
     ],
 )
 def test_what_is_no_event_is_set_aside_with_its_reason_once_it_stands_still(

@@ -15,10 +15,10 @@ import pytest
 from kingdom.clients.jira import Jira, find_credentials
 from kingdom.clients.jira_faults import JiraLater, JiraLimited, JiraRefused
 from kingdom.errors import ConfigurationError
-from tests.support.github_server import Fault
 from tests.support.jira_server import ME, TOKEN, FakeJira
 from tests.support.jira_watch import JQL, MINE, QUICK, fault_of
 from tests.support.kingdom import START, MovableClock
+from tests.support.loopback import Fault
 
 
 @pytest.fixture

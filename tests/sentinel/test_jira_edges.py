@@ -12,10 +12,10 @@ from kingdom.errors import TryLater
 from kingdom.sentinel.post import WatcherOff
 from kingdom.sentinel.watchers import jira as jira_watcher
 from kingdom.store.paths import BaseDir
-from tests.support.github_server import Fault
 from tests.support.jira_server import GATEWAY, FakeJira
 from tests.support.jira_watch import JiraLookout, lookout_on
 from tests.support.kingdom import START, MovableClock
+from tests.support.loopback import Fault
 
 MINUTE = timedelta(minutes=1)
 HOUR = timedelta(hours=1)
@@ -136,6 +136,27 @@ def test_what_cannot_be_understood_does_not_keep_the_others_waiting(wide: JiraLo
     jira.create("SHOP-3", START - MINUTE, summary="half \ud83d of it", labels="none")
     assert wide.look().emitted == 2
     assert wide.events()[1]["payload"]["summary"] == "half ? of it"
+
+
+def test_what_cannot_be_understood_is_told_once_for_each_change_of_it(wide: JiraLookout) -> None:
+    def told() -> int:
+        log = Path(wide.base.path("logs", "system.log"))
+        return log.read_text().count("sighting.left_alone") if log.exists() else 0
+
+    odd = wide.jira.create("SHOP-7", START - 2 * MINUTE, labels=[])
+    odd["key"] = "no key"
+    for _ in range(3):
+        wide.look()
+        assert told() == 1
+        wide.passes(60)
+    wide.restart()
+    wide.look()
+    assert told() == 1
+    wide.jira.change(odd, summary="Another one")
+    wide.passes(60)
+    for _ in range(2):
+        wide.look()
+        assert told() == 2
 
 
 def test_a_ticket_whose_comments_do_not_come_waits_and_then_comes_without(

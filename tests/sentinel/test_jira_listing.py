@@ -22,10 +22,10 @@ from kingdom.sentinel.watchers.jira_query import (
 )
 from kingdom.sentinel.watchers.jira_state import Known, Ticket
 from kingdom.store.paths import BaseDir
-from tests.support.github_server import Fault
 from tests.support.jira_server import FakeJira
 from tests.support.jira_watch import KEEP_ALL, JiraLookout, lookout_on
 from tests.support.kingdom import START
+from tests.support.loopback import Fault
 
 MINUTE = timedelta(minutes=1)
 ZONES = ["UTC", "Asia/Seoul", "America/New_York", "Europe/Berlin", "Australia/Lord_Howe"]

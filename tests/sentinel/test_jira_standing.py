@@ -15,12 +15,13 @@ from typing import Any
 import pytest
 
 from kingdom.sentinel.daemon import make
+from kingdom.store.formats import write_format
 from kingdom.store.paths import BaseDir
 from tests.support.cli import kingdom
-from tests.support.github_server import Fault
 from tests.support.jira_server import ANN, EMAIL, ME, TOKEN, FakeJira
 from tests.support.kingdom import START
 from tests.support.lookout import events
+from tests.support.loopback import Fault
 from tests.support.processes import forked_role
 from tests.support.waiting import eventually
 
@@ -146,3 +147,28 @@ def test_a_try_says_what_would_be_emitted_once_each_and_leaves_no_trace(
     assert told["SHOP-4"]["event"]["type"] == "jira.ticket.assigned"
     assert events(base) == {}
     assert not Path(base.path("state", "sentinel", "jira-state.json")).exists()
+
+
+def test_why_of_a_ticket_from_before_the_kingdom_began_to_watch(
+    base: BaseDir, jira: FakeJira
+) -> None:
+    configure(base, jira)
+    Path(base.path("config", "system.yaml")).touch()
+    write_format(base)
+    jira.create("SHOP-1", START - timedelta(days=3))
+    jira.create("SHOP-2", START - timedelta(hours=3))
+    with sentinel(base, BOTH):
+        comes_to(base, "ok", None)
+        eventually(lambda: events(base), "the newer one is an event")
+        began = "2026-02-06T10:00:00.000Z"
+        for typed in ("SHOP-1", f"{jira.url}/browse/SHOP-1"):
+            told = kingdom("why", typed, base=base)
+            assert told.code == 0, told.err
+            said = " ".join(told.out.split())
+            assert f"If it was last updated before {began}, that was before the kingdom" in said
+            assert "Comment on SHOP-1, or change it" in said
+        for path in Path(base.path("queue", "events")).glob("*/evt-jira-*.json"):
+            path.unlink()
+        said = kingdom("why", "SHOP-2", base=base).out
+        assert "It was dealt with as it stood at 2026-02-07T07:00:00.000Z." in said
+        assert began not in said

@@ -15,8 +15,9 @@ import pytest
 from kingdom.ops.status import status
 from kingdom.store.paths import BaseDir
 from tests.support.cli import environment, kingdom, one_sentence
-from tests.support.github_server import TOKEN, Fault
+from tests.support.github_server import TOKEN
 from tests.support.kingdom import files, load
+from tests.support.loopback import Fault
 from tests.support.puppets import ended_afterwards, found_kingdom
 from tests.support.waiting import eventually
 

@@ -2,54 +2,28 @@
 
 It refuses what GitHub refuses, as far as the kingdom meets it: a wrong token, a line that is not in
 the changes, a verdict on one's own pull request, a second one from the same branch, a text that is
-too long. A fault is used up by the first request it fits.
+too long.
 """
 
 from __future__ import annotations
 
 import json
 import re
-import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Any, Self
-from urllib.parse import parse_qs, urlsplit
 
 from tests.support import github_objects as objects
 from tests.support.github_objects import Entry
+from tests.support.loopback import Answer, Fault, Loopback, Request
 
 LONGEST_BODY = 65_536
 PATCH = "@@ -1,3 +1,3 @@\n a\n-b\n+c\n d"
 TOKEN = "ghs_plantedplantedplantedplanted0001"
 
 
-@dataclass
-class Fault:
-    """`lost`: "before" the line breaks and nothing was done, "after" it was done, "inside" the
-    answer breaks off. `status` answers that without doing it; it is done when `held` is set."""
-
-    verb: str = "POST"
-    path: str = ""
-    lost: str = ""
-    status: int = 0
-    headers: Mapping[str, str] = field(default_factory=dict)
-    body: str | Mapping[str, Any] = ""
-    held: threading.Event | None = None
-    left: int = 1
-
-    def fits(self, verb: str, path: str) -> bool:
-        return self.left > 0 and verb == self.verb and re.search(self.path, path) is not None
-
-
-class FakeGitHub:
-    """`hook` is told of each request at each of its stages: received, done, answered."""
-
+class FakeGitHub(Loopback):
     def __init__(self, *, prefix: str = "") -> None:
-        self.prefix = prefix
-        self.front = ""  # the address it has for others, if something stands before it
+        super().__init__(prefix=prefix)
         self.token = TOKEN
         self.login: str | None = "kingdom-bot"  # None: an app, which may not ask who it is
         self.author = "someone"  # of all pull requests that were there before
@@ -58,33 +32,7 @@ class FakeGitHub:
         self.pulls: list[Entry] = []
         self.files: list[Entry] = [{"filename": "app.py", "patch": PATCH}]
         self.moved: dict[str, str] = {}  # repositories that have another name now
-        self.asked: list[str] = []
-        self.under_way = 0  # requests that are read, and not answered yet
-        self.faults: list[Fault] = []
         self.most_per_page = 100
-        self.hook: Callable[[str, str, str], None] = lambda stage, verb, path: None
-        self.lock = threading.RLock()
-        self._server = _Server(("127.0.0.1", 0), _Handler)
-        self._server.github = self
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
-
-    @property
-    def url(self) -> str:
-        return self.front or f"http://127.0.0.1:{self._server.server_port}{self.prefix}"
 
     def posts(self) -> list[str]:
         return [one for one in self.asked if one.startswith("POST")]
@@ -93,15 +41,22 @@ class FakeGitHub:
         kept = {"reviews": self.reviews, "comments": self.comments, "pulls": self.pulls}
         return {name: len(entries) for name, entries in kept.items()}
 
-    def fault_for(self, verb: str, path: str) -> Fault | None:
-        with self.lock:
-            self.asked.append(f"{verb} {path}")
-            found = next((one for one in self.faults if one.fits(verb, path)), None)
-            if found is not None:
-                found.left -= 1
-            return found
-
     # What it does
+
+    def respond(self, request: Request, fault: Fault) -> Answer:
+        if request.headers.get("Authorization") not in (
+            f"token {self.token}",
+            f"Bearer {self.token}",
+        ):
+            return Answer(401, {"message": "Bad credentials"})
+        if fault.status:
+            return Answer(fault.status, fault.body, fault.headers)
+        answer = self.answer(
+            request.verb, request.path, request.query, request.given, request.headers
+        )
+        if fault.body:  # it was done, and something else is said
+            return Answer(200, fault.body, fault.headers)
+        return answer
 
     def answer(
         self, verb: str, path: str, query: Entry, given: Entry, headers: Mapping[str, str]
@@ -234,15 +189,7 @@ class FakeGitHub:
         return Answer(200, found[(page - 1) * size : page * size], headers)
 
 
-@dataclass
-class Answer:
-    status: int
-    data: Any
-    headers: Mapping[str, str] = field(default_factory=dict)
-
-
 _OWN = {"APPROVE": "approve", "REQUEST_CHANGES": "request changes on"}
-_WITHOUT_BODY = (204, 205, 304)
 _REPO = r"/repos/(?P<repo>[^/]+/[^/]+)"
 _NUMBER = r"(?P<number>\d+)"
 _ROUTES: dict[tuple[str, str], Callable[..., Answer]] = {
@@ -267,99 +214,3 @@ def _of(kept: list[Entry], repo: str, number: str) -> list[Entry]:
 def _refusal(error: str | Entry) -> Answer:
     told = {"message": "Unprocessable Entity", "errors": [error]}
     return Answer(422, told | {"documentation_url": "https://docs.github.com/rest"})
-
-
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    github: FakeGitHub
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Clients are killed in the middle; that is what it is for."""
-
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    wbufsize = -1  # an answer in one piece
-    server: _Server
-
-    def do_GET(self) -> None:
-        self._count_and_handle("GET")
-
-    def do_POST(self) -> None:
-        self._count_and_handle("POST")
-
-    def do_PATCH(self) -> None:
-        self._handle("PATCH")
-
-    def log_message(self, format: str, *arguments: Any) -> None:
-        pass
-
-    def _count_and_handle(self, verb: str) -> None:
-        github = self.server.github
-        with github.lock:
-            github.under_way += 1
-        try:
-            self._handle(verb)
-        finally:
-            with github.lock:
-                github.under_way -= 1
-
-    def _handle(self, verb: str) -> None:
-        github = self.server.github
-        length = int(self.headers.get("Content-Length", 0))
-        sent = self.rfile.read(length)
-        if len(sent) < length:  # whoever sent it is dead
-            self._hang_up()
-            return
-        given = json.loads(sent or b"{}")
-        address = urlsplit(self.path)
-        path = address.path.removeprefix(github.prefix)
-        query = {key: values[-1] for key, values in parse_qs(address.query).items()}
-        fault = github.fault_for(verb, path) or Fault()
-        github.hook("received", verb, path)
-        if fault.held is not None:
-            fault.held.wait()
-        if fault.lost == "before":
-            self._hang_up()
-            return
-        answer = self._answer(verb, path, query, given, fault)
-        github.hook("done", verb, path)
-        if fault.lost == "after":
-            self._hang_up()
-            return
-        self._write(answer, cut=fault.lost == "inside")
-        github.hook("answered", verb, path)
-
-    def _answer(self, verb: str, path: str, query: Entry, given: Entry, fault: Fault) -> Answer:
-        github = self.server.github
-        if self.headers.get("Authorization") not in (
-            f"token {github.token}",
-            f"Bearer {github.token}",
-        ):
-            return Answer(401, {"message": "Bad credentials"})
-        if fault.status:
-            return Answer(fault.status, fault.body, fault.headers)
-        answer = github.answer(verb, path, query, given, dict(self.headers))
-        if fault.body:  # it was done, and something else is said
-            return Answer(200, fault.body, fault.headers)
-        return answer
-
-    def _write(self, answer: Answer, *, cut: bool) -> None:
-        plain = isinstance(answer.data, str)
-        body = answer.data.encode() if plain else json.dumps(answer.data).encode()
-        body = b"" if answer.status in _WITHOUT_BODY else body
-        self.send_response_only(answer.status)  # which names no date: a test may
-        if body:
-            kind = "text/html" if plain else "application/json; charset=utf-8"
-            self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(body)))
-        for name, value in answer.headers.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(body[: len(body) // 2] if cut else body)
-        self.wfile.flush()
-        if cut:
-            self._hang_up()
-
-    def _hang_up(self) -> None:
-        self.close_connection = True

@@ -3,42 +3,36 @@
 It searches as documented: JQL dates are minutes in the zone of the account that asks, a cloud pages
 by tokens and has removed the old search, others page by numbers. Its pages are by position, so a
 ticket that is updated while they are read moves the others up. Somebody whom it does not know is
-answered as a cloud does it: with no tickets, and a header. A fault is used up by the first request
-it fits.
+answered as a cloud does it: with no tickets, and a header.
 """
 
 from __future__ import annotations
 
 import base64
 import re
-import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
-from types import TracebackType
-from typing import Any, Self
+from email.utils import format_datetime
+from typing import Any
 from zoneinfo import ZoneInfo
 
-from tests.support.github_server import Fault
-from tests.support.jira_http import Answer, Handler, JiraHTTP
 from tests.support.kingdom import START
+from tests.support.loopback import Answer, Entry, Fault, Loopback, Request
 
 EMAIL = "kingdom@acme.example"
 TOKEN = "ATATT3planted-planted-planted-0001"
 ME = "account-me"
 ANN = "account-ann"
 GATEWAY = "/ex/jira/0000-1111"
-Entry = dict[str, Any]
 _FAILED = {"X-Seraph-LoginReason": "AUTHENTICATED_FAILED"}
 _UPDATED = re.compile(r'updated >= "(\d{4}/\d\d/\d\d \d\d:\d\d)" ORDER BY updated ASC, key ASC$')
 _REMOVED = "The requested API has been removed. Please migrate to the /rest/api/3/search/jql API."
 
 
-class FakeJira:
-    """`hook` is told of each request at each of its stages: received, done, answered."""
-
+class FakeJira(Loopback):
     def __init__(self, *, cloud: bool = True, prefix: str = "") -> None:
+        super().__init__(prefix=prefix)
         self.cloud = cloud
-        self.prefix = prefix
         self.email, self.token = EMAIL, TOKEN
         self.zone = "UTC"
         self.fold = 0  # which of two hours of the same name is meant
@@ -46,32 +40,7 @@ class FakeJira:
         self.issues: dict[str, Entry] = {}
         self.per_page = 100
         self.failed_logins = 0
-        self.asked: list[str] = []
         self.queries: list[str] = []
-        self.faults: list[Fault] = []
-        self.hook: Callable[[str, str, str], None] = lambda stage, verb, path: None
-        self.lock = threading.RLock()
-        self._server = JiraHTTP(("127.0.0.1", 0), Handler)
-        self._server.jira = self
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_port}{self.prefix}"
 
     # What people do in it
 
@@ -169,13 +138,14 @@ class FakeJira:
 
     # What it answers
 
-    def fault_for(self, verb: str, path: str) -> Fault | None:
-        with self.lock:
-            self.asked.append(f"{verb} {path}")
-            found = next((one for one in self.faults if one.fits(verb, path)), None)
-            if found is not None:
-                found.left -= 1
-            return found
+    def respond(self, request: Request, fault: Fault) -> Answer:
+        if fault.status:
+            return Answer(fault.status, fault.body, fault.headers)
+        shown = request.headers.get("Authorization", "")
+        return self.answer(request.verb, request.path, request.query, request.given, shown)
+
+    def headers(self, answer: Answer) -> Mapping[str, str]:
+        return {"Date": format_datetime(self.now, usegmt=True)}
 
     def knows(self, shown: str) -> bool:
         both = base64.b64encode(f"{self.email}:{self.token}".encode()).decode()

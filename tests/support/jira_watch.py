@@ -25,6 +25,7 @@ from kingdom.settings.sentinel import JiraScope, JiraWatcher
 from kingdom.store.paths import BaseDir
 from tests.support.jira_server import EMAIL, TOKEN, FakeJira
 from tests.support.kingdom import MovableClock, directories
+from tests.support.lookout import Nowhere
 
 KEEP_ALL = "project = SHOP"
 MINE = Credentials(EMAIL, TOKEN, "JIRA_USER_EMAIL", "JIRA_API_TOKEN")
@@ -52,7 +53,7 @@ class JiraLookout:
         self._rounds: Rounds | None = None
 
     def setting(self) -> Setting:
-        configure("sentinel", self.base, environment={}, stream=_Nowhere(), clock=self.clock)
+        configure("sentinel", self.base, environment={}, stream=Nowhere(), clock=self.clock)
         return Setting(
             name="sentinel",
             base=self.base,
@@ -126,12 +127,3 @@ def fault_of(client: Jira) -> Any:
         assert type(one).__module__.startswith("kingdom."), one
         one = one.__cause__ or one.__context__  # type: ignore[assignment]
     return caught.value
-
-
-class _Nowhere:
-    def write(self, text: str) -> None: ...
-
-    def flush(self) -> None: ...
-
-    def isatty(self) -> bool:
-        return False

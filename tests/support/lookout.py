@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -25,11 +24,22 @@ KING = "king"
 
 def setting(base: BaseDir, clock: Clock, environment: Mapping[str, str] | None = None) -> Setting:
     """What the loop of a role would give the sentinel, with a bus of its own."""
-    configure("sentinel", base, environment={}, stream=io.StringIO(), clock=clock)
+    configure("sentinel", base, environment={}, stream=Nowhere(), clock=clock)
     config = LiveConfig(base, environment or {}, clock)
     bus = open_bus(base, config.current.settings, clock=clock)
     internal = InternalLog(base, "sentinel", clock)
     return Setting("sentinel", base, environment or {}, bus, config, clock, get_logger(), internal)
+
+
+class Nowhere:
+    """Where log lines go that nobody reads."""
+
+    def write(self, text: str) -> None: ...
+
+    def flush(self) -> None: ...
+
+    def isatty(self) -> bool:
+        return False
 
 
 class Lookout:

@@ -18,7 +18,8 @@ from typing import Any
 
 from tests.support import github_objects as objects
 from tests.support.github_objects import Entry
-from tests.support.github_server import Answer, FakeGitHub
+from tests.support.github_server import FakeGitHub
+from tests.support.loopback import Answer
 
 BEGAN = datetime(2026, 11, 15, 8, 0, tzinfo=UTC)
 LARGEST_PAGE = 50

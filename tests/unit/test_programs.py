@@ -38,6 +38,15 @@ def test_when_its_time_is_over_it_is_ended_with_all_it_started(scratch: Path, si
         eventually(lambda: started(pid) is None, "what it had started is ended, too")
 
 
+def test_one_that_still_has_something_to_say_when_its_time_is_over_is_late(scratch: Path) -> None:
+    """Else who never stops talking would never be."""
+    done = scratch / "done"
+    run = sh(f"echo no >&2; touch {done}; exec >&- 2>&-", timeout=0.0)
+    eventually(done.exists, "it has said all")
+    with pytest.raises(Late):
+        run()
+
+
 def test_what_is_not_there_is_said() -> None:
     with pytest.raises(Missing, match="no-such-program is not installed"):
         Run(("no-such-program",), ENVIRONMENT, timeout=1.0)

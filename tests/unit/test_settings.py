@@ -259,8 +259,19 @@ def test_settings_do_not_change() -> None:
         ("system", "language: no", "`language`: False is not one of en, ko"),
         ("system", "language: fr", "`language`: 'fr' is not one of en, ko"),
         ("system", "timezone: Asia/Soul", "`timezone`: 'Asia/Soul' is not a time zone"),
-        ("system", "git: {url: 'https://me@ghe.example.com/{repo}.git'}", "has a user or password"),
-        ("system", "git: {url: 'ftp://x/{repo}'}", "only https, http, ssh and files are known"),
+        (
+            "system",
+            "git: {url: 'https://me@ghe.example.com/{repo}.git'}",
+            "has a user or password in it. Take it out; the token belongs into the environment, "
+            "see git.token_env. It means",
+        ),
+        (
+            "system",
+            "git: {url: 'ftp://x/{repo}'}",
+            "`git.url`: 'ftp://x/{repo}' is not fetched: only https, http, ssh and files are "
+            "known. It means",
+        ),
+        ("system", "git: {url: 'https://x/y.git'}", "`git.url`: it has no {repo} in it, as https"),
         ("system", "timezone: ../../etc/passwd", "is not a time zone"),
         ("system", "timezone: ''", "is not a time zone"),
         ("system", "timezone: 'a\\0b'", "is not a time zone"),

@@ -1,7 +1,7 @@
 """What a soldier's commands and edits may touch: a permission profile of the program's.
 
-The workspace, the place of the result and the workspace's git can be written, the rest of the disk
-only read, and credentials not even that. The program cannot allow or forbid single commands.
+The workspace, the place of its own result and the workspace's git can be written, the rest of the
+disk only read, and credentials not even that. The program cannot allow or forbid single commands.
 """
 
 from __future__ import annotations
@@ -56,8 +56,9 @@ def _may_write(order: Order) -> bool:
 
 
 def _written(order: Order) -> dict[str, str]:
-    """The result's directory as a whole: a file that is not there yet cannot be named."""
-    places = [os.path.dirname(order.result_path), os.path.dirname(order.heartbeat_path)]
+    """The directory of its own result: a file that is not there yet cannot be named. Signs of life
+    are given by a hook, which runs outside."""
+    places = [os.path.dirname(order.result_path)]
     places += git_directories(order.workspace) if _may_write(order) else _TEMPORARY
     return dict.fromkeys(places, "write")
 

@@ -5,8 +5,7 @@ dealt with, read or not, less an overlap: a person may have read it in the brows
 listing is asked for with what GitHub gave to recognise it by, so that one without news costs
 neither time nor quota. That is of one address, so from when it is asked for moves on rarely.
 
-`state/sentinel/github-state.json` has that, and which update of each thread was the first: it alone
-has the thread's plain id. It is written before an event is published, and moves on after all were.
+`state/sentinel/github-state.json` has that. It moves on when all events of a listing are durable.
 """
 
 from __future__ import annotations
@@ -31,6 +30,7 @@ from kingdom.sentinel.post import WatcherOff
 from kingdom.sentinel.seen import Seen
 from kingdom.sentinel.trust import lowest, of_author, of_pull
 from kingdom.sentinel.watcher import Finish, Sighting
+from kingdom.sentinel.watchers.github_ids import SOURCE, Ids
 from kingdom.sentinel.watchers.github_reading import (
     KINDS,
     head_and_base,
@@ -41,12 +41,12 @@ from kingdom.sentinel.watchers.github_reading import (
 from kingdom.sentinel.watchers.github_state import Known
 from kingdom.settings.sentinel import GithubWatcher
 
-SOURCE = "github"
 PER_PAGE = 50  # the most that GitHub gives of notifications
 MOST_PAGES = 1000
 OVERLAP = timedelta(minutes=10)
 STRIDE = timedelta(hours=1)  # what the overlap grows by before the listing's address changes
-_PACE = (0.05, 1.0)
+_PACE = (0.05, 0.05)
+_MOST_MARKS = 150  # in a round: GitHub gives 900 points a minute, and each mark takes five
 _RESERVE = 0.1  # of the hourly quota, which is not spent on details
 
 _BY_AUTHOR = ("review_requested", "assign")  # where the subject says who wants it, and no comment
@@ -87,7 +87,9 @@ class GitHubWatcher:
         self._hub = hub
         self._path = setting.base.path("state", "sentinel", "github-state.json")
         self._seen = Seen(setting.base, setting.bus, setting.clock)
-        self._known = Known.read(self._path, settings.api_url.rstrip("/"))
+        api_url = settings.api_url.rstrip("/")
+        self._known = Known.read(self._path, api_url)
+        self._ids = Ids(self._seen, setting.bus, api_url)
         self._listing = _Listing({})
         self._is_short = False  # of quota
         self._refusals: set[int] = set()  # codes that were told of
@@ -178,7 +180,7 @@ class GitHubWatcher:
             "thread_id": thread,
         }
         event = Event(
-            id=self._id_of(thread, updated),
+            id=self._ids.of(thread, updated),
             type=type_,
             source=SOURCE,
             repo=repo,
@@ -192,21 +194,6 @@ class GitHubWatcher:
     def _web_url(self, repo: str, kind: str, number: int | None) -> str:
         address = f"https://{web_host(self._settings.api_url)}/{repo}"
         return f"{address}/{KINDS[kind][1]}/{number}" if number and kind in KINDS else address
-
-    def _id_of(self, thread: str, updated: datetime) -> str:
-        plain = f"evt-{SOURCE}-{thread}"
-        first = self._known.first.get(thread)
-        is_first = self._is_first(plain, updated) if first is None else first == isoformat(updated)
-        return plain if is_first else f"{plain}-{updated.astimezone(UTC):%Y%m%d%H%M%S}"
-
-    def _is_first(self, plain: str, updated: datetime) -> bool:
-        """Whether this is the update that bears the plain id, where no note says so any more: its
-        event tells, as long as there is one; then its mark, which is younger than it."""
-        found = self._setting.bus.look("events", plain)
-        if found is not None and isinstance(found[1], Event):
-            return found[1].payload.get("updated_at") == isoformat(updated)
-        marked_at = self._seen.marked_at(plain)
-        return marked_at is None or updated.timestamp() <= marked_at
 
     # Its details
 
@@ -262,26 +249,21 @@ class GitHubWatcher:
     # What is known
 
     def remember(self, fresh: Sequence[Sighting]) -> None:
-        first = {
-            one.raw["id"]: one.event.payload["updated_at"]
-            for one in fresh
-            if one.event is not None and one.event.id == f"evt-{SOURCE}-{one.raw['id']}"
-        }
-        if any(self._known.first.get(thread) != moment for thread, moment in first.items()):
-            self._known.first |= first
-            self._known.write(self._path)
+        self._keep(fresh)
+
+    def _keep(self, sightings: Sequence[Sighting]) -> None:
+        for one in sightings:
+            if one.event is not None:
+                updated = read_timestamp(one.raw["updated_at"])
+                self._ids.keep(one.event.id, str(one.raw["id"]), updated)
 
     def acknowledge(self, done: Sequence[Sighting]) -> None:
-        """Marked as read, where that is wanted: it clears the person's own inbox."""
-        if not self._settings.mark_read:
-            return
+        self._keep(done)
         for one in done:
-            if one.event is not None and one.raw.get("unread") is True:
-                try:
-                    self._hub.mark_read(str(one.raw["id"]))
-                except KingdomError as error:
-                    self._setting.log.info("github.not_marked", about=one.about, error=str(error))
-                    return
+            if one.event is None:
+                self._known.unmarked.discard(str((one.raw or {}).get("id")))
+            elif self._settings.mark_read and one.raw.get("unread") is True:
+                self._known.unmarked.add(str(one.raw["id"]))
 
     def finish(self, *, emitted: int) -> Finish:
         listing, known = self._listing, self._known
@@ -289,6 +271,7 @@ class GitHubWatcher:
         headers = listing.reply.headers
         at_least = _seconds(headers.get("x-poll-interval", ""))
         if not listing.reply.is_news:
+            self._mark_read()
             return Finish(at_least=at_least)
         if listing.pages > 1 and emitted:
             # While pages were read, one may have gone from an earlier page, and another slipped in.
@@ -299,9 +282,31 @@ class GitHubWatcher:
         known.asked, known.etag = listing.asked, headers.get("etag", "")
         known.last_modified = headers.get("last-modified", "")
         known.scope = self._settings.scope.model_dump()
-        known.forget_old()
+        self._seen.settle()
         self._known.write(self._path)
+        self._mark_read()
         return Finish(at_least=at_least)
+
+    def _mark_read(self) -> None:
+        """Where that is wanted: it clears the person's own inbox. Some in each round, so that many
+        do not keep news waiting; what is left is known for the next."""
+        unmarked = self._known.unmarked
+        if not unmarked:
+            return
+        if not self._settings.mark_read:
+            unmarked.clear()
+        for thread in sorted(unmarked)[:_MOST_MARKS]:
+            try:
+                self._hub.mark_read(thread)
+            except GitHubRefused as error:
+                self._note_refusal(f"/notifications/threads/{thread}", error)
+                if error.status != 404:
+                    break
+            except KingdomError as error:
+                self._setting.log.info("github.not_marked", thread=thread, error=str(error))
+                break
+            unmarked.discard(thread)
+        self._known.write(self._path)
 
     def close(self) -> None:
         self._hub.close()

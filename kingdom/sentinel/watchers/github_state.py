@@ -1,17 +1,15 @@
 """`state/sentinel/github-state.json`: what the listing was recognised by, how far it was read, and
-which update of each thread was the first that was seen."""
+which threads are still to be marked as read."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Self
 
 from kingdom.clock import isoformat
 from kingdom.models.fields import read_timestamp
 from kingdom.store.state import read_json, write_json
-
-_FORGET_AFTER = timedelta(days=1)  # longer than any overlap
 
 
 @dataclass
@@ -22,7 +20,7 @@ class Known:
     etag: str = ""
     last_modified: str = ""
     cursor: datetime | None = None
-    first: dict[str, str] = field(default_factory=dict)  # by thread
+    unmarked: set[str] = field(default_factory=set)  # threads
 
     @property
     def since(self) -> datetime | None:
@@ -45,16 +43,11 @@ class Known:
                 etag=str(kept["etag"]),
                 last_modified=str(kept["last_modified"]),
                 cursor=kept["cursor"] and read_timestamp(kept["cursor"]),
-                first={str(thread): str(moment) for thread, moment in kept["first"].items()},
+                unmarked=set(map(str, kept["unmarked"])),
             )
         except (LookupError, TypeError, ValueError, AttributeError):
             return cls(api_url)  # none, or one that is damaged: what is unread is looked at again
 
     def write(self, path: str) -> None:
-        write_json(path, asdict(self) | {"cursor": self.cursor and isoformat(self.cursor)})
-
-    def forget_old(self) -> None:
-        """Those that no listing will show any more as they were then: the seen index has them."""
-        assert self.cursor is not None
-        oldest = isoformat(self.cursor - _FORGET_AFTER)
-        self.first = {one: moment for one, moment in self.first.items() if moment >= oldest}
+        cursor = self.cursor and isoformat(self.cursor)
+        write_json(path, asdict(self) | {"cursor": cursor, "unmarked": sorted(self.unmarked)})

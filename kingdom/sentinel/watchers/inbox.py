@@ -2,7 +2,8 @@
 
 Written as `mv` does it, or copied: a file that cannot be read is given two seconds in which it does
 not change. What is missing is filled in (`id`, `source`, `priority`, `created_at`). The file goes
-when its event is durable; one that is no event goes to `queue/events/dead/`, the reason beside it.
+when its event is durable; one that is no event, or too large a one, goes to `queue/events/dead/`,
+the reason beside it.
 
 Before a file goes it is hidden as `.taken-…`, where nobody can put another one into its place, and
 looked at once more: one that came under the same name meanwhile gets its name back. So does what a
@@ -11,6 +12,7 @@ crash left hidden, when the next round ends.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -21,7 +23,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from kingdom.bus.files.caretaker import Caretaker
-from kingdom.bus.files.intake import LARGEST, PATIENCE
+from kingdom.bus.files.intake import PATIENCE
 from kingdom.clock import isoformat
 from kingdom.errors import InvalidFile, TryLater
 from kingdom.models.event import Event
@@ -39,6 +41,7 @@ _SUFFIX = ".json"
 _TAKEN = ".taken-"
 _LONGEST_NAME = 255
 _PAGE = 100
+LARGEST = 1024 * 1024  # bytes of a file, and of the event as it is written: indented, for people
 BEING_WRITTEN = "It may still be being written."
 
 
@@ -106,8 +109,12 @@ class Inbox:
         except FileNotFoundError:
             raise
         except OSError as error:
+            if error.errno == errno.EFBIG:
+                raise _too_large(path) from None
             raise InvalidFile(f"{path}: {error.strerror}.", code="unreadable") from None
         given = {k: v for k, v in decode(data, path=path).items() if v is not None}
+        if not _is_within(given, LARGEST):
+            raise _too_large(path)
         given.pop("delivery", None)
         # The same file gives the same id however often it is read; one dropped anew, another.
         key = f"{os.path.basename(path)} {facts.st_ino} {facts.st_mtime_ns}".encode(
@@ -219,6 +226,23 @@ class Inbox:
 
 def _is_for_us(name: str) -> bool:
     return name.endswith(_SUFFIX) and not name.startswith(".")
+
+
+def _is_within(given: dict[str, Any], size: int) -> bool:
+    """As it would be written, without writing all of it: short lines far inside grow manifold."""
+    for piece in json.JSONEncoder(ensure_ascii=False, indent=2).iterencode(given):
+        size -= len(piece.encode("utf-8", "surrogatepass"))
+        if size < 0:
+            return False
+    return True
+
+
+def _too_large(path: str) -> InvalidFile:
+    return InvalidFile(
+        f"{path}: as an event it is larger than {LARGEST // 1024 // 1024} MiB.",
+        remedy="Put large data elsewhere and name its path in the payload.",
+        code="too_large",
+    )
 
 
 def _encoded(fields: dict[str, Any]) -> bytes:

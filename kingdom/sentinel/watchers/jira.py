@@ -32,7 +32,7 @@ from kingdom.sentinel.trust import lowest, of_jira_user
 from kingdom.sentinel.watcher import Finish, Sighting
 from kingdom.sentinel.watchers import jira_reading as reading
 from kingdom.sentinel.watchers.jira_query import composed, zone_of
-from kingdom.sentinel.watchers.jira_state import Ticket, read
+from kingdom.sentinel.watchers.jira_state import Ticket, read, state_path
 from kingdom.settings.sentinel import JiraWatcher
 
 SOURCE = "jira"
@@ -76,7 +76,7 @@ class TicketWatcher:
         self._settings = settings
         self._setting = setting
         self._jira = jira
-        self._path = setting.base.path("state", "sentinel", "jira-state.json")
+        self._path = state_path(setting.base)
         self._seen = Seen(setting.base, setting.bus, setting.clock)
         self._known = read(self._path, jira.url)
         self._position = self._known.position
@@ -93,7 +93,8 @@ class TicketWatcher:
         is_news = self._identify()
         if self._known.cursor is None:
             first = timedelta(days=self._settings.first_days)
-            self._known.cursor = self._jira.now - first + OVERLAP
+            self._known.began = self._jira.now - first
+            self._known.cursor = self._known.began + OVERLAP
         if is_news:
             self._known.live_in(self._me.zone)
         since: datetime | None = self._known.cursor - OVERLAP

@@ -15,6 +15,7 @@ from typing import Any
 
 from kingdom.clock import isoformat
 from kingdom.models.fields import read_timestamp
+from kingdom.store.paths import BaseDir
 from kingdom.store.state import read_json, write_json
 
 FORGET_AFTER = timedelta(days=400)  # one that is met again after that is new to us
@@ -50,6 +51,7 @@ class Ticket:
 @dataclass
 class Known:
     url: str
+    began: datetime | None = None  # from when on updates count, as of the first look
     cursor: datetime | None = None  # the newest update that was dealt with
     zone: str | None = None  # of the account, when it was asked last
     confirmed: datetime | None = None  # the cursor at that time
@@ -86,7 +88,7 @@ class Known:
         self.issues = {one.id: one for one in kept}
 
     def write(self, path: str) -> None:
-        moments = {"cursor": self.cursor, "confirmed": self.confirmed}
+        moments = {"began": self.began, "cursor": self.cursor, "confirmed": self.confirmed}
         write_json(
             path,
             {
@@ -101,6 +103,10 @@ class Known:
         )
 
 
+def state_path(base: BaseDir) -> str:
+    return base.path("state", "sentinel", "jira-state.json")
+
+
 def read(path: str, url: str) -> Known:
     """Nothing is known of another Jira, nor from a file that is damaged."""
     kept = read_json(path, {})
@@ -109,6 +115,7 @@ def read(path: str, url: str) -> Known:
             return Known(url)
         return Known(
             url,
+            began=read_timestamp(kept["began"]) if kept.get("began") else None,
             cursor=kept["cursor"] and read_timestamp(kept["cursor"]),
             zone=kept["zone"],
             confirmed=kept["confirmed"] and read_timestamp(kept["confirmed"]),

@@ -1,0 +1,236 @@
+"""What everything stands on: files, the disk, settings, commands."""
+
+from __future__ import annotations
+
+from kingdom.failures.failure import Failure
+
+OF_GROUND = (
+    Failure(
+        "failed",
+        "never",
+        "It failed, and nothing more exact is known.",
+        "Its own words say what happened; logs/system.log has more.",
+    ),
+    Failure(
+        "try_later",
+        "wait",
+        "It cannot be done now.",
+        "It is tried again by itself; its own words say what is in the way.",
+    ),
+    Failure(
+        "never_works",
+        "never",
+        "It cannot be done, however often it is tried.",
+        "Its own words say why; mend that first.",
+    ),
+    Failure(
+        "configuration",
+        "never",
+        "A setting is wrong, or there is no kingdom where one was expected.",
+        "See what is wrong with: kingdom doctor.",
+    ),
+    Failure(
+        "usage",
+        "never",
+        "The command was typed wrongly.",
+        "See how it is typed: kingdom help.",
+    ),
+    Failure(
+        "not_found",
+        "never",
+        "Nothing of that name is known.",
+        "See what there is: kingdom queue ls.",
+    ),
+    Failure(
+        "lease_lost",
+        "wait",
+        "Someone else holds this message now.",
+        "Nothing needs to be done; whoever holds it goes on with it.",
+    ),
+    Failure(
+        "deferred",
+        "wait",
+        "It was put off until later.",
+        "It goes on by itself; see until when: kingdom why TASK.",
+    ),
+    Failure(
+        "unexplained",
+        "never",
+        "Someone put it aside, and gave no reason.",
+        "See it with: kingdom queue ls --state dead.",
+    ),
+    Failure(
+        "already_runs",
+        "never",
+        "This role of this kingdom runs already.",
+        "See it with: kingdom status.",
+    ),
+    Failure(
+        "start_failed",
+        "wait",
+        "The kingdom did not come up.",
+        "See why in logs/warden.log, then: kingdom start.",
+    ),
+    Failure(
+        "demo_late",
+        "wait",
+        "The demonstration did not come to its end in time.",
+        "See what is missing: kingdom status.",
+    ),
+    Failure(
+        "general_exists",
+        "never",
+        "A general of that name is there already.",
+        "Choose another name, or remove it first: kingdom general remove.",
+    ),
+    Failure(
+        "no_answer",
+        "never",
+        "An answer needs some words.",
+        "Say it in quotes: kingdom answer TASK.",
+    ),
+    Failure(
+        "not_an_option",
+        "never",
+        "The answer is none of those that were offered.",
+        "See them with: kingdom ask.",
+    ),
+    Failure(
+        "damaged_archive",
+        "never",
+        "The backup is damaged, or is none.",
+        "Take another one, or make a new one: kingdom backup.",
+    ),
+    Failure(
+        "disk_refused",
+        "wait",
+        "The disk refused to be written.",
+        "Free some space or see to the permissions; work goes on by itself. See: kingdom doctor.",
+    ),
+    Failure(
+        "disk_failed",
+        "wait",
+        "The disk does not give or take what must be known before anything is posted.",
+        "Free some space or see to the permissions; it is tried again by itself.",
+    ),
+    Failure(
+        "not_shown",
+        "wait",
+        "It is recorded, but the queue's files could not be changed.",
+        "Nothing is lost; it appears as soon as the directory can be written.",
+    ),
+    Failure(
+        "log_unwritable",
+        "wait",
+        "A log cannot be written.",
+        "Free some disk space, or see to the permissions of logs/.",
+    ),
+    Failure(
+        "state_unwritable",
+        "wait",
+        "A role cannot write what it must remember.",
+        "Free some disk space, or see to the permissions of state/.",
+    ),
+    Failure(
+        "console_unwritable",
+        "wait",
+        "The console's file cannot be written, so messages wait.",
+        "Free some disk space, or see to the permissions of logs/.",
+    ),
+    Failure(
+        "invalid_file",
+        "never",
+        "A file is not what its place says it should be.",
+        "The reason lies beside it; correct it and move it back.",
+    ),
+    Failure(
+        "not_json",
+        "never",
+        "The file is no JSON.",
+        "Correct it and move it back; the forms: kingdom schema.",
+    ),
+    Failure(
+        "too_deep",
+        "never",
+        "The JSON in the file is nested too deeply.",
+        "Flatten it and move it back.",
+    ),
+    Failure(
+        "not_utf8",
+        "never",
+        "The file is not written in UTF-8.",
+        "Save it as UTF-8 and move it back.",
+    ),
+    Failure(
+        "invalid_field",
+        "never",
+        "A field of the file is missing, or not of the form asked for.",
+        "Correct it and move it back; the forms: kingdom schema.",
+    ),
+    Failure(
+        "contradictory",
+        "never",
+        "The file contradicts itself.",
+        "Correct it and move it back; the forms: kingdom schema.",
+    ),
+    Failure(
+        "too_large",
+        "never",
+        "The file is larger than one may be.",
+        "Put long content into another file and name that one.",
+    ),
+    Failure(
+        "symlink",
+        "never",
+        "There is a symbolic link where a file should be.",
+        "Move the file itself there.",
+    ),
+    Failure(
+        "not_a_file",
+        "never",
+        "There is something else where a file should be.",
+        "Put a JSON file there.",
+    ),
+    Failure(
+        "not_a_message",
+        "never",
+        "There is a file in a queue that is no message.",
+        "A message is a file whose name is its id and .json.",
+    ),
+    Failure(
+        "unreadable",
+        "never",
+        "The file cannot be read.",
+        "See to its permissions, such as with: chmod u+r.",
+    ),
+    Failure(
+        "bad_id",
+        "never",
+        "What is named is not an id.",
+        "Letters, digits and . _ : - only, at most 200 of them.",
+    ),
+    Failure(
+        "id_mismatch",
+        "never",
+        "The id in the file is another than its name says.",
+        "Rename the file or correct the id, then move it back.",
+    ),
+    Failure(
+        "duplicate_id",
+        "never",
+        "Another file with this id is known already.",
+        "Give it an id of its own, or move the other one instead of copying it.",
+    ),
+    Failure(
+        "newer_format",
+        "never",
+        "The files are of a newer format than this program knows.",
+        "Upgrade the program on this machine, then try again.",
+    ),
+    Failure(
+        "older_format",
+        "never",
+        "The files are of an older format than this program works with.",
+        "Upgrade them with: kingdom migrate.",
+    ),
+)

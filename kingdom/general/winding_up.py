@@ -1,0 +1,68 @@
+"""What follows the end of a soldier before it is reported: what it left in its repository is kept,
+and what it wants outside is done. The doing is `kingdom.general.grounds`; here is when."""
+
+from __future__ import annotations
+
+from kingdom.general.actions.jobs import lineage_of
+from kingdom.general.attempt import Attempt
+from kingdom.general.grounds import Aftermath, Grounds, Heard, code_of
+from kingdom.general.reporting import Reporter
+from kingdom.general.spec import Ended
+from kingdom.general.verdicts import follow
+from kingdom.models.manifest import Retry
+from kingdom.models.task import Task
+from kingdom.runtime.role import Setting
+
+TASKS = "tasks"
+
+
+class WindingUp:
+    def __init__(self, setting: Setting, grounds: Grounds, reporter: Reporter) -> None:
+        self._setting = setting
+        self._clock = setting.clock
+        self._grounds = grounds
+        self._reporter = reporter
+
+    def is_done(self, attempt: Attempt, ended: Ended, retry: Retry) -> bool:
+        """Whether what it left in its repository is safe, and what it wants outside is done."""
+        task, spec = attempt.task, attempt.spec
+        assert spec is not None
+        if self._grounds.is_busy(task.id) or self._clock.monotonic() < attempt.try_again_at:
+            return False
+        judgement = self._reporter.judged(attempt, ended)
+        wants = judgement.result is not None and bool(judgement.result.actions)
+        if not spec.checkout and not wants:
+            return True
+        if follow(judgement, attempt.number, retry) != "report":
+            return True  # the next attempt finds it all where it is
+        if attempt.aftermath is not None and attempt.aftermath.later is None:
+            return True
+        lineage = lineage_of(task, self._known_task)
+        said, config = judgement.result, self._setting.config.current
+        self._grounds.wind_up(task, spec, said, lineage, config)
+        return False
+
+    def _known_task(self, id_: str) -> Task | None:
+        found = self._setting.bus.look(TASKS, id_)
+        return found[1] if found is not None and isinstance(found[1], Task) else None
+
+    def hear(self, attempt: Attempt, heard: Heard) -> None:
+        """A fault of ours is no reason to do the work again."""
+        if heard.failure is not None:
+            error = str(heard.failure)
+            self._setting.log.error("task.not_wound_up", task_id=attempt.task.id, error=error)
+            heard_of = f"not done: {code_of(heard.failure)[1]}"
+            attempt.aftermath = Aftermath(notes=(heard_of,))
+            return
+        found: Aftermath = heard.value
+        attempt.aftermath = found
+        if found.later is not None:
+            pause = max((found.later - self._clock.now()).total_seconds(), 1.0)
+            attempt.try_again_at = self._clock.monotonic() + pause
+
+    def rests_for(self, attempt: Attempt) -> float | None:
+        """Until it is tried again, if that is to be."""
+        waits = attempt.aftermath is not None and attempt.aftermath.later is not None
+        if not waits or self._grounds.is_busy(attempt.task.id):
+            return None
+        return attempt.try_again_at - self._clock.monotonic()

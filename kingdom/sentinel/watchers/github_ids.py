@@ -1,0 +1,61 @@
+"""Which id an update of a thread bears: the first that was seen the thread's plain one, each later
+one that with its moment.
+
+A plain id does not tell which update it was, nor of which GitHub: threads are numbers, and another
+server has the same ones. So beside its mark lies a second one that does, `{id}:{server}-{moment}`,
+made before the event is published. A plain id that was given to something else is given to nothing
+more, and what is seen then counts as a later update.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import UTC, datetime
+
+from kingdom.bus.port import EventBus
+from kingdom.clock import isoformat
+from kingdom.models.event import Event
+from kingdom.models.ids import is_id
+from kingdom.sentinel.seen import Seen
+
+SOURCE = "github"
+
+
+class Ids:
+    def __init__(self, seen: Seen, bus: EventBus, api_url: str) -> None:
+        self._seen = seen
+        self._bus = bus
+        self._api_url = api_url
+        self._server = hashlib.sha256(api_url.encode()).hexdigest()[:8]
+
+    def of(self, thread: str, updated: datetime) -> str:
+        plain = f"evt-{SOURCE}-{thread}"
+        later = f"{plain}-{_digits(updated)}"
+        if not is_id(later):
+            raise ValueError("its number is none")
+        return plain if self._is_first(plain, updated) else later
+
+    def _is_first(self, plain: str, updated: datetime) -> bool:
+        if self._seen.marked_at(self._mark(plain, updated)) is not None:
+            return True
+        found = self._bus.look("events", plain)
+        if found is not None and isinstance(found[1], Event):
+            return self._is_that(found[1], updated)
+        return self._seen.marked_at(plain) is None
+
+    def _is_that(self, event: Event, updated: datetime) -> bool:
+        address = event.payload.get("api_url")
+        is_here = not isinstance(address, str) or address.startswith(f"{self._api_url}/")
+        return is_here and event.payload.get("updated_at") == isoformat(updated)
+
+    def keep(self, event_id: str, thread: str, updated: datetime) -> None:
+        """That it was this update, as long as the mark of its event is kept."""
+        if event_id == f"evt-{SOURCE}-{thread}":
+            self._seen.keep(self._mark(event_id, updated))
+
+    def _mark(self, plain: str, updated: datetime) -> str:
+        return f"{plain}:{self._server}-{_digits(updated)}"
+
+
+def _digits(moment: datetime) -> str:
+    return f"{moment.astimezone(UTC):%Y%m%d%H%M%S}"
