@@ -15,6 +15,15 @@ def started(pid: int) -> int | None:
     return None if words[0] in (b"Z", b"X") else int(words[19])
 
 
+def parent(pid: int) -> int | None:
+    """Who started it, or has adopted it since; None when that is not to be known."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return int(file.read().rpartition(b")")[2].split()[1])
+    except (OSError, IndexError):
+        return None
+
+
 def _started_without_proc(pid: int) -> int | None:
     try:
         os.kill(pid, 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import os
 import shutil
 import tempfile
@@ -54,6 +55,21 @@ def scratch() -> Iterator[Path]:
 def base(scratch: Path) -> BaseDir:
     """An empty base directory."""
     return BaseDir(scratch)
+
+
+@pytest.fixture(autouse=True)
+def _provoked(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Whoever says that it provokes an internal event has one in the log at its end."""
+    marker = request.node.get_closest_marker("provokes")
+    if marker is None:
+        yield
+        return
+    place: Path = request.getfixturevalue("scratch")
+    yield
+    logs = [path.read_text("utf-8") for path in place.rglob("logs/events.log")]
+    written = {json.loads(line)["type"] for text in logs for line in text.splitlines() if line}
+    missing = [type_ for type_ in marker.args if type_ not in written]
+    assert not missing, f"not provoked: {', '.join(missing)}"
 
 
 @pytest.fixture

@@ -1,13 +1,10 @@
 """Tells people of a condition: once when it begins, and once more when it is over.
 
-What was told is in `state/chamberlain/alerts.json`, or in a file of a duty's own. A message's id is
-written there before it is published: a crash in between publishes the same message again, and the
-bus knows its id.
+What was told is in `state/chamberlain/alerts.json`. A message's id is written there before it is
+published: a crash in between publishes the same message again, and the bus knows its id.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 from kingdom.chamberlain.duty import Office
 from kingdom.clock import isoformat
@@ -22,16 +19,15 @@ _MESSAGE_KEYS = {"id", "content", "urgency"}
 class Alerts:
     """Conditions by name, such as `heartbeat:gen-pr`."""
 
-    def __init__(self, office: Office, name: str = "alerts.json") -> None:
-        """Each has a file of its own: it writes all that it knows."""
+    def __init__(self, office: Office) -> None:
         self._office = office
-        self._path = office.path(name)
-        self._told: dict[str, dict[str, Any]] = {}
+        self._path = office.path("alerts.json")
+        self._told = office.board.told  # one for all: each writes the whole file
 
     def start(self) -> None:
         kept = read_json(self._path, {})
         entries = kept.items() if isinstance(kept, dict) else ()
-        self._told = {name: told for name, told in entries if _is_whole(told)}
+        self._told |= {name: told for name, told in entries if _is_whole(told)}
         for name in list(self._told):
             self._publish(name)
 

@@ -29,7 +29,8 @@ DAYS_KEPT = 92
 _REFRESHED = timedelta(seconds=30)  # how often the file is written though nothing changed
 _BACK = timedelta(days=2)
 _LOOKED_THROUGH = 1024 * 1024  # bytes of the log's end
-_LEVELS = {WARNING: "budget:warning", CRITICAL: "budget:critical", UNKNOWN: "budget:unknown"}
+_PREFIX = "budget:"
+_LEVELS = {status: f"{_PREFIX}{status}" for status in (WARNING, CRITICAL, UNKNOWN)}
 
 
 class Budget:
@@ -37,7 +38,7 @@ class Budget:
 
     def __init__(self, office: Office) -> None:
         self._office = office
-        self._alerts = Alerts(office, "alerts-budget.json")
+        self._alerts = Alerts(office)
         self._kept: dict[str, Any] = {}
         self._day = Day(office.base, office.today())
 
@@ -104,11 +105,11 @@ class Budget:
     def _tell_people(self, status: str, cost: str) -> None:
         """One word at the end, however far it went in between."""
         if status in _LEVELS:
-            for name in self._alerts.open_ones():
+            for name in self._alerts.open_ones(_PREFIX):
                 if name != _LEVELS[status]:
                     self._alerts.forget(name)
             self._alerts.begin(_LEVELS[status], self._sentence(status, cost))
-        for name in self._alerts.open_ones() if status == OK else ():
+        for name in self._alerts.open_ones(_PREFIX) if status == OK else ():
             word = "known" if name == _LEVELS[UNKNOWN] else "over"
             self._alerts.end(name, self._office.words(f"chamberlain_budget_{word}", cost=cost))
 

@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
+from kingdom.chamberlain.abandoned import Abandoned
 from kingdom.chamberlain.budget import Budget
 from kingdom.chamberlain.duty import MakeDuty
+from kingdom.chamberlain.heartbeats import Heartbeats
+from kingdom.chamberlain.mappings import Mappings
+from kingdom.chamberlain.measuring import Measuring
 from kingdom.chamberlain.reading import ReadEvents
 from kingdom.chamberlain.reporting import ReportDaily
+from kingdom.chamberlain.strays import Strays
 
-DUTIES: tuple[MakeDuty, ...] = (Budget, ReadEvents, ReportDaily)
+# What others are to know is found before it is told.
+DUTIES: tuple[MakeDuty, ...] = (
+    Budget,
+    ReadEvents,
+    Measuring,
+    Heartbeats,
+    Strays,
+    Abandoned,
+    Mappings,
+    ReportDaily,
+)

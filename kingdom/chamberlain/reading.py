@@ -32,7 +32,7 @@ class ReadEvents:
 
     def __init__(self, office: Office) -> None:
         self._office = office
-        self._alerts = Alerts(office, "alerts-events.json")
+        self._alerts = Alerts(office)
         self._unanalysed = 0  # slices
 
     def start(self) -> None:
@@ -109,7 +109,7 @@ class ReadEvents:
             if not self._alerts.is_open(name):
                 self._alerts.begin(name, self._sentence(one), _URGENCY.get(one.kind, "high"))
         for name in self._alerts.open_ones():
-            if name not in found:
+            if name.partition(":")[0] in anomalies.KINDS and name not in found:
                 self._alerts.end(name, self._all_clear(name))
 
     def _is_pending(self, event: str) -> bool:

@@ -9,6 +9,7 @@ from kingdom.cli.call import Call
 from kingdom.cli.output import age, count, harmless, print_json, print_table
 from kingdom.cli.parser import Parser
 from kingdom.errors import EXIT_DONE
+from kingdom.runtime.processes import STALE_AFTER
 from kingdom.store.room import MAKE_ROOM
 
 HEADINGS = ("ROLE", "STATE", "PID", "UP", "HEARTBEAT", "RESTARTS", "NOTE")
@@ -97,6 +98,8 @@ def facts(found: dict[str, Any]) -> Iterator[str]:
         yield f"config     {found['config_problem']}{kept}"
     if found["disk_problem"]:
         yield f"disk       {found['disk_problem']} {MAKE_ROOM}"
+    if found["health"] and found["roles"]:
+        yield f"health     {_health(found['health'])}"
     if found["engine"]:
         yield f"engine     {_engine(found['engine'])}"
     if found["frozen"]["all"]:
@@ -105,6 +108,21 @@ def facts(found: dict[str, Any]) -> Iterator[str]:
         yield f"frozen     {', '.join(found['frozen']['tasks'])}; go on with: kingdom thaw TASK"
     yield from _watchers(found["watchers"])
     yield f"queues     {_queues(found['queues'])}"
+
+
+def _health(health: dict[str, Any]) -> str:
+    since = health["measured_seconds_ago"]
+    if since is None or since >= STALE_AFTER:
+        when = "at no known time" if since is None else f"{age(since)} ago"
+        return f"counts as orange, measured {when}: kingdom logs chamberlain"
+    figures = {
+        "cpu": health["cpu_percent"],
+        "memory": health["memory_percent"],
+        "disk": health["disk_percent"],
+    }
+    told = [f"{name} {value:.0f} %" for name, value in figures.items() if value is not None]
+    reason = f", for {health['reason']}" if health["reason"] else ""
+    return f"{health['level']}{reason} ({', '.join(told)})" if told else health["level"] + reason
 
 
 def _engine(engine: dict[str, Any]) -> str:

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 from kingdom.cli.output import age, aligned, count, cut, harmless
 from kingdom.cli.status import HEADINGS, facts, headline, questions, row
 
-SOLDIERS = ("TASK", "GENERAL", "FOR", "STATE", "ATTEMPT", "SPENT", "DOING")
+SOLDIERS = ("TASK", "GENERAL", "FOR", "STATE", "ATTEMPT", "SPENT", "CPU", "MEMORY", "DOING")
+ROLES = (*HEADINGS[:-1], "CPU", "MEMORY", HEADINGS[-1])
 ALWAYS = ("TASK", "GENERAL", "FOR", "DOING")
 PLAIN, HEADING, WRONG = "plain", "heading", "wrong"
 _FEWEST = 3  # soldiers that are shown however low the window is
@@ -60,8 +61,25 @@ def _soldier(one: dict[str, Any]) -> dict[str, str]:
         "STATE": "" if state in (None, "running") else str(state),
         "ATTEMPT": "" if attempt in (None, 1) else str(attempt),
         "SPENT": f"${spent:.2f}" if isinstance(spent, int | float) else "",
+        "CPU": _cpu(one),
+        "MEMORY": _memory(one),
         "DOING": str(one.get("doing") or ""),
     }
+
+
+def _role(one: dict[str, Any]) -> tuple[str, ...]:
+    *first, note = row(one)
+    return (*first, _cpu(one), _memory(one), note)
+
+
+def _cpu(one: dict[str, Any]) -> str:
+    used = one.get("cpu_percent")
+    return "" if used is None else f"{used:.0f} %"
+
+
+def _memory(one: dict[str, Any]) -> str:
+    used = one.get("memory_mb")
+    return "" if used is None else f"{used:.0f} MB"
 
 
 def _shortened(lines: list[Line], room: int) -> list[Line]:
@@ -75,7 +93,7 @@ def _shortened(lines: list[Line], room: int) -> list[Line]:
 def _rest(found: dict[str, Any]) -> Iterator[Line]:
     if found["roles"]:
         yield Line("")
-        heading, *lines = aligned(HEADINGS, map(row, found["roles"]))
+        heading, *lines = aligned(ROLES, map(_role, found["roles"]))
         yield Line(heading, HEADING)
         for role, line in zip(found["roles"], lines, strict=True):
             yield Line(line, WRONG if role["state"] in _WRONG_ROLES else PLAIN)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import resource
 import signal
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 
 from kingdom import pids
@@ -66,13 +66,22 @@ class Survey:
         marks = self._marked()
         numbered = marks.get(_number(soldier_id), ())
         found = {*marks.get(soldier_id.encode(), ()), *filter(_is_ours, numbered)}
-        waiting = [*found] if wrapper is None else [wrapper, *found]
+        waiting = [wrapper, *found] if wrapper else [*found]  # 0 is the parent of all there is
         while waiting:
             below = set(self._children.get(waiting.pop(), ())) - found
             found |= below
             waiting += below
         found.discard(wrapper or 0)
         return {pid: self._stopped[pid] for pid in found}
+
+    def below(self, root: int, without: Collection[int] = ()) -> set[int]:
+        """It and all that it started, but for those and what they started."""
+        found, waiting = {root}, [root]
+        while waiting:
+            new = set(self._children.get(waiting.pop(), ())) - found - {*without}
+            found |= new
+            waiting += new
+        return found
 
     def _marked(self) -> dict[bytes | int, list[int]]:
         if self._marks is None:
@@ -102,6 +111,11 @@ def _number_on(pid: int) -> int:
     """0: none."""
     words = _content(pid, "limits").partition(_NAMED)[2].split(maxsplit=2)
     return int(words[0]) if words and words[0].isdigit() else 0
+
+
+def words_of(pid: int) -> list[str]:
+    """What it was called with; none when it is gone."""
+    return [os.fsdecode(word) for word in _content(pid, "cmdline").split(b"\0")[:-1]]
 
 
 def _number(soldier_id: str) -> int:

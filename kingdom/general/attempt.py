@@ -9,10 +9,11 @@ from enum import StrEnum
 
 from kingdom.bus.port import Claim
 from kingdom.clock import isoformat
+from kingdom.engines.attempts import Runner
 from kingdom.general.checkouts.repositories import Checkout
 from kingdom.general.grounds import Aftermath
 from kingdom.general.registry import Entry
-from kingdom.general.spec import Runner, Spec
+from kingdom.general.spec import Spec
 from kingdom.models.task import Task
 
 

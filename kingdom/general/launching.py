@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
 from kingdom.clock import Clock
-from kingdom.engines import soldier
+from kingdom.engines import attempts
 from kingdom.engines.choice import Engines
 from kingdom.engines.port import Engine, Order
 from kingdom.engines.tree import MARK
@@ -276,8 +275,7 @@ class Launcher:
 
     def argv(self, spec: Spec) -> list[str]:
         """What the session runs."""
-        wrapper = os.path.abspath(soldier.__file__)
-        return [sys.executable, "-I", "-S", wrapper, self._files.path(spec.soldier_id)]
+        return attempts.argv(self._base, spec.soldier_id)
 
 
 def _variables_of(engine: Engine, config: Config) -> Sequence[str]:

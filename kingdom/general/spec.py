@@ -21,14 +21,13 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Self
 
-from kingdom.engines import tree
+from kingdom.engines import attempts
+from kingdom.engines.attempts import CLAIM, EXIT, OF_ENGINES, SUFFIX, Runner
 from kingdom.models.ids import is_id
 from kingdom.store import disk, leftovers
 from kingdom.store.paths import BaseDir
 from kingdom.store.state import read_json, write_json
 
-SUFFIX, CLAIM, EXIT = ".json", ".claim", ".exit"
-OF_ENGINES = (".settings", ".schema")
 REVOKED = "revoked"
 RESULT = "result.json"
 LOST = "lost"
@@ -104,17 +103,6 @@ class Ended:
     verify: list[dict[str, Any]] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class Runner:
-    """The wrapper's process."""
-
-    pid: int
-    start: int
-
-    def is_alive(self) -> bool:
-        return tree.is_alive(self.pid, self.start)
-
-
 class SoldierFiles:
     """The files of all attempts of one kingdom."""
 
@@ -128,7 +116,7 @@ class SoldierFiles:
         disk.set_mode(self._base.soldiers, 0o700)
 
     def path(self, soldier_id: str, suffix: str = SUFFIX) -> str:
-        return os.path.join(self._base.soldiers, f"{soldier_id}{suffix}")
+        return attempts.path_of(self._base, soldier_id, suffix)
 
     def create(self, spec: Spec) -> bool:
         """False when the id is taken."""
@@ -159,12 +147,7 @@ class SoldierFiles:
         return left - self._ids_with(SUFFIX)
 
     def _ids_with(self, suffix: str) -> set[str]:
-        names = disk.names(self._base.soldiers)
-        return {
-            name.removesuffix(suffix)
-            for name in names
-            if name.endswith(suffix) and not name.startswith(".")
-        }
+        return attempts.ids_with(self._base, suffix)
 
     def exit_of(self, soldier_id: str) -> Ended | None:
         raw = read_json(self.path(soldier_id, EXIT))
@@ -175,10 +158,7 @@ class SoldierFiles:
 
     def runner_of(self, soldier_id: str) -> Runner | None:
         """None before the wrapper has begun, and when it never will."""
-        words = disk.head(self.path(soldier_id, CLAIM), 64).split()
-        if len(words) == 3 and words[0] == b"run":
-            return Runner(int(words[1]), int(words[2]))
-        return None
+        return attempts.runner_of(self._base, soldier_id)
 
     def revoke(self, soldier_id: str) -> bool:
         """Whether the attempt never began, and now never will."""
@@ -195,9 +175,7 @@ class SoldierFiles:
         return disk.exists(path) and not is_revoked and self.runner_of(soldier_id) is None
 
     def forget(self, soldier_id: str) -> None:
-        """The spec goes first: a wrapper that comes late then finds nothing to run."""
-        for suffix in (SUFFIX, *OF_ENGINES, EXIT, CLAIM):
-            disk.remove(self.path(soldier_id, suffix))
+        attempts.forget(self._base, soldier_id)
 
     def put_away(self, spec: Spec) -> None:
         """It is over; what it wrote and nobody accepted stays for people to see."""

@@ -35,7 +35,7 @@ class Measured:
 
     health: HealthWord = "unmeasured"
     tokens: TokenWord = "unknown"
-    note: str = ""  # why health is not what the file says
+    note: str = ""  # why health is so
 
 
 def measured(raw: Any, now: datetime, stale_seconds: float) -> Measured:
@@ -49,7 +49,7 @@ def measured(raw: Any, now: datetime, stale_seconds: float) -> Measured:
     tokens: TokenWord = resources.tokens.status
     if age > stale_seconds:
         return Measured("orange", tokens, f"state/resources.json is {age:.0f} seconds old")
-    return Measured(resources.health, tokens)
+    return Measured(resources.health, tokens, resources.reason or "")
 
 
 @dataclass(frozen=True)

@@ -25,14 +25,26 @@ class Soldiers(Part):
     max: Count = 0
 
 
+class Usage(Part):
+    """What a role or a soldier uses, with all processes below it."""
+
+    kind: Literal["role", "soldier"]
+    pid: int
+    processes: Count
+    cpu_percent: float | None = None  # of one core; absent until it was seen twice
+    memory_mb: float  # resident; what several share counts for each
+
+
 class Resources(Part):
     health: Health
+    reason: str | None = None  # what health is not green for
     cpu_percent: float | None = None
     memory_percent: float | None = None
     disk_percent: float | None = None
     load: float | None = None
     soldiers: Soldiers = Field(default_factory=Soldiers)
     tokens: Tokens = Field(default_factory=Tokens)
+    usage: dict[str, Usage] = Field(default_factory=dict)  # by the name of the role or soldier
     updated_at: Timestamp
 
 

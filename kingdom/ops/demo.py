@@ -31,6 +31,8 @@ from kingdom.store.watch import Watch
 from kingdom.topology import DEAD, EVENTS, MESSAGES, RESULTS, TASKS
 
 ENGINE = f"runtime:\n  engine: {RehearsalEngine.name}\n"
+# The journey is short, and is shown on a busy machine, too.
+HEALTH = "thresholds: {yellow: 100, orange: 100, red: 100, disk: 100}\n"
 DIFF = """\
 --- a/src/basket.py
 +++ b/src/basket.py
@@ -85,7 +87,8 @@ def make_kingdom(environment: Mapping[str, str]) -> BaseDir:
     base = BaseDir(os.path.join(parent, f"kingdom-demo-{os.urandom(4).hex()}"))
     disk.make_private_directory(base.root)
     init(base)
-    disk.create(base.path("config", "local", "system.yaml"), ENGINE.encode())
+    for name, text in {"system": ENGINE, "chamberlain": HEALTH}.items():
+        disk.create(base.path("config", "local", f"{name}.yaml"), text.encode())
     for place in WATCHED:
         disk.make_directory(base.path(place))
     return base

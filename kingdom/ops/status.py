@@ -17,13 +17,12 @@ from kingdom.ops.listing import ENDED, counts, seconds, states
 from kingdom.ops.status_config import settings_in_force
 from kingdom.ops.stopping import is_running, running
 from kingdom.runtime.control import EVERYTHING, Control
-from kingdom.runtime.processes import WARDEN, Seat, roles_file
+from kingdom.runtime.processes import STALE_AFTER, WARDEN, Seat, roles_file
 from kingdom.store.paths import BaseDir
 from kingdom.store.room import shortage
 from kingdom.store.state import read_json
 from kingdom.topology import STREAMS
 
-STALE_AFTER = 120.0  # seconds without a heartbeat; the chamberlain's default threshold
 UP, STARTING, HUNG, DOWN = "up", "starting", "hung", "down"
 _COUNTED = tuple(name for name, stream in STREAMS.items() if not stream.flat)
 
@@ -33,19 +32,49 @@ def status(
 ) -> dict[str, Any]:
     """All of it. A part that cannot be read says so and leaves the others be."""
     now = (clock or SystemClock()).now().timestamp()
-    told = _told(base)
+    told, measured = _told(base), health(base, now)
+    used = measured["usage"] if measured else {}
     return {
         "base_dir": base.root,
         "warden": _process(Seat(base, WARDEN), now),
-        "roles": [_role(name, base, told, now) for name in _names(base, told)],
+        "roles": [_role(name, base, told, now) | _used(used, name) for name in _names(base, told)],
+        "health": measured and {key: one for key, one in measured.items() if key != "usage"},
         **_configured(base, environment, now),
         "disk_problem": shortage(base) or None,
         "frozen": frozen(base),
         "watchers": watchers(base, now),
         "queues": counts(base, _COUNTED, {one for one in states() if one not in ENDED}),
-        "soldiers": [_since(one, now) for one in soldiers(base)],
+        "soldiers": [_since(one, now) | _used(used, one.get("id")) for one in soldiers(base)],
         "questions": questions(base),
     }
+
+
+def health(base: BaseDir, now: float) -> dict[str, Any] | None:
+    """As it was last measured; None when it never was, or nobody can read it."""
+    found = read_json(base.resources_file)
+    if not isinstance(found, dict) or not isinstance(found.get("health"), str):
+        return None
+    figures = ("cpu_percent", "memory_percent", "disk_percent", "load")
+    age, usage = _ago(seconds(str(found.get("updated_at"))), now), found.get("usage")
+    fresh = age is not None and age < STALE_AFTER
+    return {
+        "level": found["health"],
+        "reason": found.get("reason"),
+        **{name: _number(found.get(name)) for name in figures},
+        "measured_seconds_ago": age,
+        "usage": usage if fresh and isinstance(usage, dict) else {},
+    }
+
+
+def _used(usage: Mapping[str, Any], name: object) -> dict[str, Any]:
+    """What a role or a soldier uses; nothing known of most soon after a start."""
+    found = usage.get(str(name))
+    one = found if isinstance(found, dict) else {}
+    return {key: _number(one.get(key)) for key in ("cpu_percent", "memory_mb")}
+
+
+def _number(value: object) -> float | None:
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def _told(base: BaseDir) -> dict[str, Any]:

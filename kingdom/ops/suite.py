@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # completion and `status` read the table, and need none of th
 
 GENERAL = "general"
 TABLE = {
+    "chamberlain": "kingdom.chamberlain.daemon:make",
     "sentinel": "kingdom.sentinel.daemon:make",
     "envoy": "kingdom.envoy.daemon:make",
     "king": "kingdom.king.daemon:make",

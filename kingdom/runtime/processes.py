@@ -23,6 +23,7 @@ from kingdom.store.paths import BaseDir
 WARDEN = "warden"
 ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 START_NOW = signal.SIGUSR1  # tells the warden to start at once what waits for its backoff
+STALE_AFTER = 120.0  # seconds without a sign of life; what the chamberlain's settings begin with
 PATIENCE = 10.0  # seconds that a process asked to end has before it is killed
 _LOOK_AGAIN = 0.02
 _MOMENT = 0.3  # seconds in which those who only ask, or were just killed, are gone

@@ -16,23 +16,30 @@ class ChamberlainPolling(Section):
 
 class Heartbeat(Section):
     threshold_seconds: Seconds = Field(
-        default=120.0, description="A role that has shown no life for so long counts as hung."
+        default=120.0,
+        description="A role that has shown no life for so long counts as hung: it is ended and "
+        "comes back. Less than 30 counts as 30, since a role at rest shows life every 10.",
     )
 
 
 class Thresholds(Section):
-    """Percent of CPU or memory in use above which health changes."""
+    """Percent of CPU or memory in use above which health changes. 100 means never."""
 
     yellow: Percent = Field(default=60.0, description="Only urgent work is admitted above.")
     orange: Percent = Field(default=80.0, description="No work is admitted above.")
     red: Percent = Field(default=90.0, description="As orange, and people are alerted.")
+    disk: Percent = Field(
+        default=95.0,
+        description="Of the disk that holds the base directory. Above, no work is admitted and "
+        "people are alerted, since work would be lost.",
+    )
     stale_seconds: Seconds = Field(
         default=120.0, description="Measurements older than this count as orange."
     )
 
     @model_validator(mode="after")
     def _ascends(self) -> Self:
-        if not self.yellow < self.orange < self.red:
+        if not self.yellow <= self.orange <= self.red:
             raise PydanticCustomError("order", "yellow, orange and red must ascend")
         return self
 
@@ -104,7 +111,8 @@ class ChamberlainSettings(Section):
     polling: ChamberlainPolling = Field(default_factory=ChamberlainPolling)
     heartbeat: Heartbeat = Field(default_factory=Heartbeat)
     thresholds: Thresholds = Field(
-        default_factory=Thresholds, description="Percent of CPU or memory at which health changes."
+        default_factory=Thresholds,
+        description="Percent in use above which health changes; 100 means never.",
     )
     retention: Retention = Field(
         default_factory=Retention, description="How long things are kept; cleaned daily at 03:00."

@@ -62,6 +62,10 @@ class BaseDir:
         return self.path("logs", "tasks.log")
 
     @property
+    def metrics_log(self) -> str:
+        return self.path("logs", "metrics.log")
+
+    @property
     def resources_file(self) -> str:
         return self.path("state", "resources.json")
 

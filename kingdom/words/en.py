@@ -42,6 +42,26 @@ SENTENCES: dict[str, str] = {
     # What a general says of a soldier at work.
     "general_working": "{general} has been at it for {span}: {doing}",
     "general_working_again": "{general} has been at it for {span} (attempt {attempt}): {doing}",
+    # What the chamberlain alerts people to.
+    "chamberlain_health_red": "Health is red ({reason}): no work is let in. "
+    "See what uses the machine with: kingdom top",
+    "chamberlain_health_over": "Health is no longer red, but {health}.",
+    "chamberlain_disk_full": "The disk that holds {place} is {percent} % full: "
+    "no work is let in. Make room there.",
+    "chamberlain_disk_room": "The disk that holds {place} has room again ({percent} % full).",
+    "chamberlain_hung_warden_kept": "{role} has shown no life for {seconds} seconds: it is ended, "
+    "and the warden starts it again.",
+    "chamberlain_hung_systemd_kept": "{role} has shown no life for {seconds} seconds: it is ended, "
+    "and systemd starts it again.",
+    "chamberlain_hung_alone": "{role} has shown no life for {seconds} seconds: it is ended. "
+    "Nobody starts it again by itself; do it with: kingdom run {role}",
+    "chamberlain_hung_warden": "The {role} has shown no life for {seconds} seconds: what dies is "
+    "not started again. Start everything anew with: kingdom restart",
+    "chamberlain_hung_over": "{role} shows life again.",
+    "chamberlain_abandoned": "{general} does not run, and tasks in progress wait for it "
+    "({count}, such as {task}). Start it with: kingdom start, or end them with: "
+    "kingdom cancel TASK",
+    "chamberlain_abandoned_over": "No task waits in vain for {general} any more.",
     # What the chamberlain found in the events log.
     "chamberlain_failures": "{general} has failed {count} times in a row. The last time: {error} "
     "See: kingdom logs {general}",

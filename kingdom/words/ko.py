@@ -48,6 +48,25 @@ SENTENCES: dict[str, str] = {
     # What a general says of a soldier at work.
     "general_working": "{general}, 작업 중입니다 ({span}): {doing}",
     "general_working_again": "{general}, {attempt}번째 시도로 작업 중입니다 ({span}): {doing}",
+    # What the chamberlain alerts people to.
+    "chamberlain_health_red": "상태가 red입니다({reason}). 새 작업을 받지 않습니다. "
+    "무엇이 쓰고 있는지 보려면: kingdom top",
+    "chamberlain_health_over": "상태가 이제 red가 아니라 {health}입니다.",
+    "chamberlain_disk_full": "{place} 디스크가 {percent} % 찼습니다. 새 작업을 받지 않습니다. "
+    "공간을 비워 주십시오.",
+    "chamberlain_disk_room": "{place} 디스크에 다시 공간이 있습니다({percent} % 사용).",
+    "chamberlain_hung_warden_kept": "{role}, {seconds}초 동안 응답이 없어 끝냅니다. "
+    "warden가 다시 시작합니다.",
+    "chamberlain_hung_systemd_kept": "{role}, {seconds}초 동안 응답이 없어 끝냅니다. "
+    "systemd가 다시 시작합니다.",
+    "chamberlain_hung_alone": "{role}, {seconds}초 동안 응답이 없어 끝냅니다. "
+    "저절로 다시 시작되지 않습니다. 시작하려면: kingdom run {role}",
+    "chamberlain_hung_warden": "{role}, {seconds}초 동안 응답이 없습니다. 죽은 역할이 다시 "
+    "시작되지 않습니다. 모두 새로 시작하려면: kingdom restart",
+    "chamberlain_hung_over": "{role}, 다시 응답합니다.",
+    "chamberlain_abandoned": "{general}, 실행 중이 아닌데 진행 중인 작업이 기다립니다"
+    "({count}개, 예: {task}). 시작하려면: kingdom start, 작업을 끝내려면: kingdom cancel TASK",
+    "chamberlain_abandoned_over": "{general}을(를) 헛되이 기다리는 작업이 더는 없습니다.",
     # What the chamberlain found in the events log.
     "chamberlain_failures": "{general} 장군이 {count}번 연달아 실패했습니다. 마지막 실패: {error} "
     "자세히 보려면: kingdom logs {general}",

@@ -10,7 +10,7 @@ import pytest
 
 from kingdom.ops.init import init
 from kingdom.store.paths import BaseDir
-from tests.support.cli import kingdom
+from tests.support.cli import kingdom, undisturbed
 from tests.support.full_disk import small_disk
 from tests.support.puppets import ended_afterwards
 
@@ -23,6 +23,7 @@ def realm(scratch: Path) -> Iterator[BaseDir]:
         base = BaseDir(place / "realm")
         init(base)
         Path(base.path("config", "local", "system.yaml")).write_text("runtime: {engine: rehearsal}")
+        undisturbed(base.root)
         with ended_afterwards(base):
             yield base
 

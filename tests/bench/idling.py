@@ -13,6 +13,7 @@ from kingdom.store.paths import BaseDir
 from tests.bench.figures import Figure, at_most
 from tests.bench.place import own_place
 from tests.bench.report import Rate
+from tests.support.cli import undisturbed
 from tests.support.memory import NeedsRoot, private_megabytes
 from tests.support.waiting import eventually, let_pass
 
@@ -24,6 +25,7 @@ def idling(directory: str, seconds: float) -> tuple[list[Figure], list[Rate]]:
     base = BaseDir(own_place(directory))
     init(base)
     Path(base.path("config", "local", "system.yaml")).write_text("runtime: {engine: rehearsal}\n")
+    undisturbed(base.root)
     _kingdom(base, "start")
     try:
         pids = _pids(base)

@@ -26,6 +26,7 @@ from kingdom.store.paths import BaseDir
 from tests.bench.figures import Figure, at_most, compared
 from tests.bench.place import own_place
 from tests.bench.report import Rate
+from tests.support.cli import undisturbed
 from tests.support.programs import new_claude
 from tests.support.scripted_model import ScriptedModel, say, use
 from tests.support.waiting import eventually, let_pass
@@ -121,6 +122,7 @@ def _kingdom(directory: str, program: _Program) -> Iterator[BaseDir]:
         (local / name).parent.mkdir(parents=True, exist_ok=True)
         (local / name).write_text(json.dumps(content))
     (local / "generals/gen-bench/prompt.md").write_text(_PROMPT)
+    undisturbed(base.root)
     _type(base, program, "start")
     try:
         yield base

@@ -39,6 +39,19 @@ def test_the_next_chamberlain_knows_what_was_told(base: BaseDir, clock: MovableC
     assert said(base) == ["The king hangs.", "The king is back."]
 
 
+def test_duties_that_alert_do_not_forget_each_others(base: BaseDir, clock: MovableClock) -> None:
+    with office_in(base, clock) as office:
+        one, other = Alerts(office), Alerts(office)
+        one.start()
+        one.begin("king", "The king hangs.")
+        other.start()
+        other.begin("disk", "The disk is full.")
+    with office_in(base, clock) as office:
+        third = Alerts(office)
+        third.start()
+        assert sorted(third.open_ones()) == ["disk", "king"]
+
+
 @pytest.mark.parametrize("damage", ["", "[]", '{"king": 3}', '{"king": {"is_open": true}}', "{"])
 def test_a_damaged_file_costs_what_it_told(base: BaseDir, office: Office, damage: str) -> None:
     path = Path(office.path("alerts.json"))

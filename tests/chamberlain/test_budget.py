@@ -76,6 +76,7 @@ def changes(base: BaseDir) -> list[tuple[str, str, str]]:
     return [(one["from"], one["to"], one["daily_cost_usd"]) for one in told]
 
 
+@pytest.mark.provokes("system.token_status_changed")
 @pytest.mark.usefixtures("limited")
 def test_from_ok_over_warning_to_critical(
     base: BaseDir, office: Office, spend: Callable[..., None]
@@ -98,6 +99,7 @@ def test_from_ok_over_warning_to_critical(
     ]
 
 
+@pytest.mark.provokes("system.token_budget_reset")
 @pytest.mark.usefixtures("limited")
 def test_a_new_day_begins_once_and_admits_work_again(
     base: BaseDir, clock: MovableClock, spend: Callable[..., None]

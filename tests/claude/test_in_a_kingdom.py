@@ -152,6 +152,7 @@ def test_work_a_question_its_answer_and_words_instead_of_a_file(
     assert any("did not pass" in one for one in said), "the second attempt was told what failed"
 
 
+@pytest.mark.provokes("system.engine_changed")
 def test_a_usage_limit_closes_the_engine_until_it_ends_and_costs_no_attempt(
     scratch: Path, model: ScriptedModel
 ) -> None:

@@ -39,6 +39,7 @@ def update(number: int, **fields: Any) -> Any:
     return message(number, **({"task_id": TASK} | fields))
 
 
+@pytest.mark.provokes("message.sent")
 def test_a_message_is_shown_and_lies_in_sent(base: BaseDir, live: Callable[..., Life]) -> None:
     publish(base, start(1, content="gen-pr reviews acme/web#7\nIt may take a while."))
     live().go()
@@ -145,6 +146,7 @@ class Stubborn(Willing):
 # Failure
 
 
+@pytest.mark.provokes("message.failed")
 def test_an_unwritable_log_means_another_time_and_after_some_attempts_never(
     base: BaseDir, live: Callable[..., Life], clock: MovableClock
 ) -> None:

@@ -154,6 +154,7 @@ def test_a_context_of_another_form_is_no_context(
 # Questions
 
 
+@pytest.mark.provokes("message.human_response")
 def test_a_question_awaits_its_answer(base: BaseDir, live: Callable[..., Life]) -> None:
     life = live()
     publish(base, start(1), question(2, options=["a", "b"], default="a", trace_id="t1"))
@@ -218,6 +219,7 @@ def answers(base: BaseDir) -> list[str]:
     return files(base).get("events/pending", [])
 
 
+@pytest.mark.provokes("event.detected")
 def test_the_default_is_taken_once_when_time_is_up(
     base: BaseDir, live: Callable[..., Life], clock: MovableClock
 ) -> None:

@@ -16,6 +16,7 @@ from tests.support.soldiers import ALONE, DEAF, SPREAD, STAY, is_up, ran, report
 from tests.support.waiting import eventually
 
 
+@pytest.mark.provokes("soldier.timeout")
 def test_a_soldier_that_takes_too_long_is_ended_with_all_its_processes(barracks: Barracks) -> None:
     barracks.command(SPREAD + STAY)
     barracks.package(timeout_seconds=30.0)
@@ -88,6 +89,7 @@ def test_what_a_soldier_writes_after_its_time_counts_for_nothing(barracks: Barra
     assert not Path(barracks.base.results, f"{id_}-raw.json").exists()
 
 
+@pytest.mark.provokes("task.retried")
 def test_a_soldier_whose_tmux_server_is_killed_is_tried_again(barracks: Barracks) -> None:
     again = report({"status": "skipped", "summary": "again", "reason": "lost"})
     barracks.command(f"if [ -e up ]; then\n{again}else {STAY}; fi")
@@ -120,6 +122,7 @@ def test_a_soldier_whose_wrapper_is_killed_is_lost_with_all_its_processes(
     assert barracks.leftovers() == []
 
 
+@pytest.mark.provokes("task.cancelled")
 @pytest.mark.parametrize("frozen", [False, True])
 def test_a_cancelled_task_is_ended_with_all_its_processes(barracks: Barracks, frozen: bool) -> None:
     barracks.command(SPREAD + STAY)

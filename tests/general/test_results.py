@@ -33,6 +33,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.provokes("soldier.spawned", "soldier.completed", "task.started", "task.completed")
 def test_each_kind_of_result_and_each_fault_ends_in_one_result(barracks: Barracks) -> None:
     barracks.package()
     wanted = {part: (*outcome, "failed")[:3] for part, outcome in (KINDS | FAULTS).items()}
@@ -118,6 +119,7 @@ def test_the_accepted_raw_result_is_kept_under_the_task_s_name(barracks: Barrack
     assert not list(Path(barracks.base.results).glob(f"{id_}-raw-*"))
 
 
+@pytest.mark.provokes("task.failed")
 def test_a_failure_says_what_happened_and_what_the_program_said_last(barracks: Barracks) -> None:
     barracks.package()
     (id_,) = barracks.publish(payload={"rehearsal": {"do": "crash"}})
@@ -168,6 +170,7 @@ def test_a_question_keeps_a_checkpoint_and_its_resumption_works_in_the_same_plac
     assert "Shall it go on?" in prompt
 
 
+@pytest.mark.provokes("task.needs_human")
 def test_a_rehearsal_asks_what_it_is_told_to_ask(barracks: Barracks) -> None:
     barracks.package()
     part = {"do": "ask", "question": "Which one?", "options": ["a", "b"]}

@@ -39,6 +39,7 @@ def bury(court: Court, stream: str, id_: str, code: str = "failed_too_often") ->
     court.bus.bury(claim, Problem(code, "It cannot be."))
 
 
+@pytest.mark.provokes("queue.buried")
 def test_an_event_that_kills_every_king_is_told_of(court: Court) -> None:
     """The bus buries it as the next one claims: no king ever has it in hand."""
     court.king()

@@ -44,6 +44,7 @@ def test_an_event_becomes_a_task_and_a_thread(court: Court) -> None:
     assert sent["trace_id"] == task["trace_id"] == message["trace_id"] == trace_of(asked)
 
 
+@pytest.mark.provokes("event.dispatched", "task.created")
 def test_what_happened_is_told_with_its_trace(court: Court) -> None:
     king = court.king()
     court.send(event(trace_id="a" * 32))
@@ -65,6 +66,7 @@ def test_what_happened_is_told_with_its_trace(court: Court) -> None:
     assert line.startswith(f"[2026-02-07T10:00:00.000Z] [king] {TASK} created general=gen-pr ")
 
 
+@pytest.mark.provokes("event.discarded")
 def test_what_nobody_subscribes_to_is_discarded_at_once(court: Court) -> None:
     court.soldiers(1)
     king = court.king()
@@ -139,6 +141,7 @@ def test_what_waits_for_a_general_that_is_gone_needs_no_soldier(court: Court) ->
     assert [one["target_general"] for one in court.all("tasks")] == ["gen-pr", "gen-jira"]
 
 
+@pytest.mark.provokes("event.superseded")
 def test_of_several_about_one_subject_only_the_newest_is_dispatched(court: Court) -> None:
     court.soldiers(1)
     king = court.king()
@@ -225,6 +228,7 @@ def test_measurements_that_grow_old_close_the_gate_and_new_ones_open_it(court: C
     assert len(court.all("tasks")) == 1
 
 
+@pytest.mark.provokes("event.deferred")
 def test_without_an_engine_events_wait_and_the_reason_is_told_once(court: Court) -> None:
     os.unlink(court.base.path("programs", "agent"))
     king = court.king()

@@ -65,6 +65,7 @@ def ended(court: Court, sent: Event) -> tuple[str, str]:
 # Answers
 
 
+@pytest.mark.provokes("task.resumed")
 def test_an_answer_goes_on_with_the_work(court: Court, asked: Any) -> None:
     sent = answer()
     court.send(sent)

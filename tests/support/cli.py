@@ -59,6 +59,14 @@ def environment(**more: str) -> dict[str, str]:
     return {**kept, "PYTHONPATH": str(ROOT), "LANG": "C.UTF-8", **more}
 
 
+def undisturbed(root: str | Path) -> None:
+    """Whoever works on this machine besides, health stays green there; unless a test says so."""
+    path = Path(root, "config", "local", "chamberlain.yaml")
+    if path.parent.parent.is_dir() and not path.exists():
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("thresholds: {yellow: 100, orange: 100, red: 100, disk: 100}\n")
+
+
 def kingdom(
     *words: str,
     base: BaseDir | None = None,
@@ -75,6 +83,9 @@ def kingdom(
     typed = [*(("--base-dir", base.root) if base else ()), *words]
     given = stdin.encode() if isinstance(stdin, str) else stdin
     surroundings = environment(**(env or {}))
+    root = base.root if base else surroundings.get("KINGDOM_BASE_DIR")
+    if root and words[:1] == ("start",):
+        undisturbed(root)
     with TemporaryFile() as source, TemporaryFile() as out, TemporaryFile() as err:
         source.write(given)
         source.seek(0)

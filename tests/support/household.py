@@ -23,9 +23,9 @@ NAME = "chamberlain"
 
 
 @contextmanager
-def office_in(base: BaseDir, clock: Clock) -> Iterator[Office]:
+def office_in(base: BaseDir, clock: Clock, log: io.StringIO | None = None) -> Iterator[Office]:
     """One life of the chamberlain, as its duties see it."""
-    configure(NAME, base, environment={}, stream=io.StringIO(), clock=clock)
+    configure(NAME, base, environment={}, stream=log or io.StringIO(), clock=clock)
     config = LiveConfig(base, {}, clock)
     bus = open_bus(base, config.current.settings, clock=clock)
     disk.make_directory(base.path("state", NAME))  # its seat

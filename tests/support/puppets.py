@@ -24,7 +24,7 @@ from kingdom.runtime.config import LiveConfig
 from kingdom.runtime.processes import WARDEN, Seat
 from kingdom.runtime.role import Setting
 from kingdom.store.paths import BaseDir
-from tests.support.cli import environment
+from tests.support.cli import environment, undisturbed
 from tests.support.kingdom import EagerClock
 from tests.support.processes import is_alive as is_alive
 from tests.support.waiting import eventually
@@ -162,6 +162,7 @@ def looks(base: BaseDir, count: int) -> None:
 
 def spawn(*words: str, base: BaseDir) -> subprocess.Popen[str]:
     """The command line, left running; its output can be read."""
+    undisturbed(base.root)
     return subprocess.Popen(
         [sys.executable, "-m", "kingdom", "--base-dir", base.root, *words],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,

@@ -286,6 +286,7 @@ def test_settings_do_not_change() -> None:
             "config/sentinel.yaml:6: `polling.github.scope.repos.1`: must be text",
         ),
         ("chamberlain", "thresholds: {yellow: 95}", "yellow, orange and red must ascend"),
+        ("chamberlain", "thresholds: {red: 79.9}", "yellow, orange and red must ascend"),
         (
             "chamberlain",
             "token_limits: {warning_pct: 90}",

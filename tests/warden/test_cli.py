@@ -28,7 +28,7 @@ from tests.support.puppets import (
     spawn,
 )
 
-ALL = ["sentinel", "envoy", "king", "gen-a"]
+ALL = ["chamberlain", "sentinel", "envoy", "king", "gen-a"]
 
 
 @pytest.fixture(autouse=True)
@@ -48,7 +48,7 @@ def status(base: BaseDir) -> dict[str, Any]:
 def test_start_says_what_runs_and_a_second_one_says_who_runs_already(base: BaseDir) -> None:
     said = kingdom("start", base=base)
     assert said.code == 0, said
-    assert said.out == f"Running (pid {pid_of(base)}): sentinel, envoy, king, gen-a.\n"
+    assert said.out == f"Running (pid {pid_of(base)}): {', '.join(ALL)}.\n"
     assert said.err == ""
     again = one_sentence(kingdom("start", base=base), 1)
     assert f"(pid {pid_of(base)}) runs already" in again
@@ -59,7 +59,7 @@ def test_stop_names_what_it_ended_and_is_done_with_it_the_second_time(base: Base
     kingdom("start", base=base)
     pids = [pid_of(base, name) for name in (*ALL, "warden")]
     said = kingdom("stop", base=base)
-    assert (said.code, said.out) == (0, "Ended: warden, gen-a, king, envoy, sentinel.\n")
+    assert (said.code, said.out) == (0, f"Ended: warden, {', '.join(reversed(ALL))}.\n")
     assert not any(map(is_alive, pids))
     assert kingdom("stop", base=base).out == "Nothing runs here.\n"
 
@@ -67,7 +67,7 @@ def test_stop_names_what_it_ended_and_is_done_with_it_the_second_time(base: Base
 def test_restart_of_what_does_not_run_is_a_start(base: BaseDir) -> None:
     said = kingdom("restart", base=base)
     assert (said.code, said.err) == (0, "")
-    assert said.out == f"Running (pid {pid_of(base)}): sentinel, envoy, king, gen-a.\n"
+    assert said.out == f"Running (pid {pid_of(base)}): {', '.join(ALL)}.\n"
 
 
 def test_stop_ends_roles_that_run_without_a_warden(base: BaseDir) -> None:
@@ -111,7 +111,7 @@ def test_a_role_that_cannot_start_is_explained_by_its_last_lines(base: BaseDir) 
     os.makedirs(base.path("state", "king", "pid", "full"))
     said = kingdom("start", base=base)
     assert said.code == 1
-    assert said.out == f"Running (pid {pid_of(base)}): sentinel, envoy, gen-a.\n"
+    assert said.out == f"Running (pid {pid_of(base)}): chamberlain, sentinel, envoy, gen-a.\n"
     first, *lines = said.err.splitlines()
     assert first == (
         "kingdom: king did not start: exit code 1. It is tried again; see: kingdom status"
@@ -182,7 +182,7 @@ def test_status_of_a_running_and_of_a_stopped_kingdom(base: BaseDir) -> None:
     assert found["frozen"] == {"all": False, "tasks": []}
     shown = kingdom("status", base=base)
     assert f"running (warden pid {pid_of(base)}" in shown.lines[0]
-    assert [line.split()[0] for line in shown.lines[2:6]] == ALL
+    assert [line.split()[0] for line in shown.lines[2:7]] == ALL
 
 
 def test_status_tells_what_waits_what_is_frozen_and_what_is_asked(base: BaseDir) -> None:
@@ -320,7 +320,7 @@ def test_a_command_without_a_king_waits_for_one(base: BaseDir) -> None:
 @pytest.mark.parametrize(
     ("words", "offered"),
     [
-        (["restart", ""], {"king", "envoy", "gen-a", "sentinel"}),
+        (["restart", ""], set(ALL)),
         (["run", "gen"], {"gen-a"}),
         (["logs", "co"], {"console"}),
         (["start", "--roles", "k"], {"king"}),

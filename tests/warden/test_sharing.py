@@ -18,7 +18,7 @@ def test_all_roles_with_five_generals_need_less_than_200_mb_of_their_own(base: B
     init(base)
     with ended_afterwards(base):
         assert kingdom("start", base=base, command=COMMAND).code == 0
-        names = ("warden", "sentinel", "envoy", "king", *GENERALS)
+        names = ("warden", "chamberlain", "sentinel", "envoy", "king", *GENERALS)
         try:
             sizes = {name: private_megabytes(pid_of(base, name)) for name in names}
         except NeedsRoot as why:

@@ -93,6 +93,7 @@ def test_they_stop_in_reverse_order_and_after_their_step(base: BaseDir) -> None:
     assert not [name for name in os.listdir(base.path("state", "king")) if name != "lock"]
 
 
+@pytest.mark.provokes("system.startup", "system.shutdown")
 def test_startup_and_shutdown_are_told_once(base: BaseDir) -> None:
     start_puppets(base)
     stop(base)
