@@ -108,9 +108,8 @@ def _limits(limits: dict[str, Any]) -> str:
     if not known:
         return "none; set token_limits in config/chamberlain.yaml"
     if limits["daily_budget_usd"] is not None:
-        known[0] += (
-            f" (warning at {limits['warning_pct']} %, critical at {limits['critical_pct']} %)"
-        )
+        warning, critical = (f"{float(limits[one]):g}" for one in ("warning_pct", "critical_pct"))
+        known[0] += f" (warning at {warning} %, critical at {critical} %)"
     return ", ".join(known)
 
 

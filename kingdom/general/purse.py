@@ -23,6 +23,7 @@ from kingdom.store.spending import Day, Spent
 TASK, GENERAL, DAY = "task", "general", "day"
 TELL_PRICES = ("claude", "command")
 FREE = ("rehearsal",)  # no model works in it
+REMEDY = "It goes on tomorrow, or when token_limits in chamberlain.yaml allow more."
 # With less left than this share of a limit nothing is begun: it would be stopped at once.
 _LEAST = Decimal("0.02")
 
@@ -41,20 +42,18 @@ class Purse:
 
     def reason(self) -> str:
         """Why nothing may be begun; nothing if it may."""
-        for limit, left, whole in self._of_today():
-            if left <= whole * _LEAST:
-                who = self._setting.name if limit == GENERAL else "everyone"
-                return (
-                    f"The budget of {who} for today is spent (${whole:.2f}); it goes on tomorrow. "
-                    "Raise token_limits in chamberlain.yaml to go on now."
-                )
-        return ""
+        if not self._is_limited:
+            return ""
+        found = shortage(self._limits, self._today(), self._setting.name)
+        return f"{found} {REMEDY}" if found else ""
 
     def allowed(self, of_task: float | None, spent_by_task: float) -> Allowed:
         """For one attempt. `of_task` is what the general's manifest allows each task."""
         limits = [one for one in (of_task, self._limits.per_task_usd) if one is not None]
         found = [Allowed(min(limits) - spent_by_task, TASK)] if limits else []
-        found += [Allowed(float(left), limit) for limit, left, _ in self._of_today()]
+        if self._is_limited:
+            of_today = left_today(self._limits, self._today(), self._setting.name)
+            found += [Allowed(float(left), limit) for limit, left, _ in of_today]
         return min(found, key=lambda one: one.usd or 0.0, default=Allowed(None))
 
     def note(self, spec: Spec, ended_at: float, repo: str, metrics: Mapping[str, Any]) -> None:
@@ -86,15 +85,10 @@ class Purse:
     def _limits(self) -> TokenLimits:
         return self._setting.config.current.settings.chamberlain.token_limits
 
-    def _of_today(self) -> list[tuple[str, Decimal, Decimal]]:
-        """Each limit of the day with what is left of it, and the whole."""
-        given = {DAY: self._limits.daily_budget_usd, GENERAL: self._limits.per_general_usd}
-        known = {limit: Decimal(str(usd)) for limit, usd in given.items() if usd is not None}
-        if not known:
-            return []
-        day, name = self._today(), self._setting.name
-        spent = {DAY: day.cost(), GENERAL: day.cost(name)}
-        return [(limit, whole - spent[limit], whole) for limit, whole in known.items()]
+    @property
+    def _is_limited(self) -> bool:
+        """By day; else nobody need look what was spent."""
+        return any((self._limits.daily_budget_usd, self._limits.per_general_usd))
 
     def _today(self) -> Day:
         setting = self._setting
@@ -103,6 +97,23 @@ class Purse:
             self._day = Day(setting.base, now.date())
         self._day.refresh()
         return self._day
+
+
+def left_today(limits: TokenLimits, day: Day, general: str) -> list[tuple[str, Decimal, Decimal]]:
+    """Each limit of the day with what is left of it, and the whole."""
+    given = {DAY: limits.daily_budget_usd, GENERAL: limits.per_general_usd}
+    known = {limit: Decimal(str(usd)) for limit, usd in given.items() if usd is not None}
+    spent = {DAY: day.cost(), GENERAL: day.cost(general)}
+    return [(limit, whole - spent[limit], whole) for limit, whole in known.items()]
+
+
+def shortage(limits: TokenLimits, day: Day, general: str) -> str:
+    """In a sentence; nothing while there is money."""
+    for limit, left, whole in left_today(limits, day, general):
+        if left <= whole * _LEAST:
+            who = general if limit == GENERAL else "everyone"
+            return f"The budget of {who} for today is spent (${spending.spell(whole)})."
+    return ""
 
 
 def price_of(engine: str, metrics: Mapping[str, Any]) -> Decimal | None:

@@ -85,9 +85,9 @@ SENTENCES: dict[str, str] = {
     "chamberlain_budget_critical": "${cost} of today's budget of ${budget} are spent, so no work "
     "is let in until midnight. Raise token_limits.daily_budget_usd in chamberlain.yaml to go on "
     "now.",
-    "chamberlain_budget_unpriced": "The price of {count} more attempts is unknown.",
-    "chamberlain_budget_unknown": "The price of all {count} attempts today is unknown, so the "
-    "budget cannot be kept. See: kingdom budget",
+    "chamberlain_budget_unpriced": "Besides, there are attempts whose price is unknown: {count}.",
+    "chamberlain_budget_unknown": "No attempt of today has a known price ({count}), so the budget "
+    "cannot be kept. See: kingdom budget",
     "chamberlain_budget_over": "The budget admits work again (${cost} are spent today).",
     "chamberlain_budget_known": "Prices are known again (${cost} are spent today).",
     # What a report says.
@@ -98,9 +98,9 @@ SENTENCES: dict[str, str] = {
     "chamberlain_report_soldiers": "Soldiers: {spawned} sent out, {timeout} out of time",
     "chamberlain_report_general": "{general}: {count} completed in {mean} on average, 95 % within "
     "{most}",
-    "chamberlain_report_cost": "Cost: ${usd} in {attempts} attempts",
-    "chamberlain_report_unpriced": "The price of {count} attempts is unknown, so it cost more "
-    "than that.",
+    "chamberlain_report_cost": "Cost: ${usd} (attempts: {attempts})",
+    "chamberlain_report_unpriced": "Attempts whose price is unknown: {count}; it cost more than "
+    "that.",
     "chamberlain_report_dearest": "Dearest: {task} of {general} (${usd})",
     "chamberlain_report_failures": "Why tasks failed: {listed}",
     "chamberlain_report_failures_in_a_row": "{subject} failed three times in a row ({since} – "

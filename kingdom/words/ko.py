@@ -102,7 +102,7 @@ SENTENCES: dict[str, str] = {
     "{needs_human}",
     "chamberlain_report_soldiers": "병사: 출동 {spawned}, 시간 초과 {timeout}",
     "chamberlain_report_general": "{general}: 완료 {count}, 평균 {mean}, 95 %는 {most} 안에",
-    "chamberlain_report_cost": "비용: 시도 {attempts}번에 ${usd}",
+    "chamberlain_report_cost": "비용: ${usd} (시도 {attempts}번)",
     "chamberlain_report_unpriced": "시도 {count}번은 값을 알 수 없어, 실제 비용은 이보다 많습니다.",
     "chamberlain_report_dearest": "가장 비싼 작업: {general} 장군의 {task} (${usd})",
     "chamberlain_report_failures": "작업이 실패한 까닭: {listed}",

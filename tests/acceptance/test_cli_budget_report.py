@@ -55,7 +55,7 @@ def test_what_was_spent_by_whom_and_what_is_left(realm: BaseDir, now: datetime) 
     assert said.lines[2] == "forecast   $7.50 by midnight"
     assert said.lines[3].startswith("unknown    1 attempt today and 1 in 7 days told no price")
     assert said.lines[4] == (
-        "limits     $10.00 a day (warning at 70.00 %, critical at 90.00 %), $2.50 a task"
+        "limits     $10.00 a day (warning at 70 %, critical at 90 %), $2.50 a task"
     )
     assert said.lines[5].startswith("7 days     $13.50  ")
     assert "gen-jira  $3.50  $3.50 + ?  2" in said.out
@@ -104,7 +104,7 @@ def test_the_report_of_the_last_day_that_is_known(realm: BaseDir, now: datetime)
     said = kingdom("report", "--date", "today", base=realm)
     assert said.lines[0] == f"Report of {today}"
     assert "Tasks: 0 created, 1 completed, 1 failed, 0 with a question" in said.lines
-    assert "Cost: $7.50 in 3 attempts" in said.lines
+    assert "Cost: $7.50 (attempts: 3)" in said.lines
     found = json.loads(kingdom("report", "--date", str(today), "--json", base=realm).out)
     assert found["tasks"]["failed"] == 1
     assert json.loads(kingdom("report", "--week", "--json", base=realm).out)["type"] == (

@@ -190,13 +190,13 @@ def test_unknown_prices_are_said_and_not_guessed(
     duty = started(office)
     assert tokens(office) == ("unknown", "0.00")
     assert said(base) == [
-        "The price of all 2 attempts today is unknown, so the budget cannot be kept. "
+        "No attempt of today has a known price (2), so the budget cannot be kept. "
         "See: kingdom budget"
     ]
     spend("8")
     duty.step()
     assert tokens(office) == ("warning", "8.00")
-    assert said(base)[1].endswith("The price of 2 more attempts is unknown.")
+    assert said(base)[1].endswith("Besides, there are attempts whose price is unknown: 2.")
 
 
 @pytest.mark.usefixtures("limited")

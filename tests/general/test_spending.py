@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from kingdom.general.purse import GENERAL, TASK, Purse, price_of
+from kingdom.store.formats import write_format
 from kingdom.store.spending import Spent, note, price, read_day, spell
 from tests.support.barracks import NAME, Barracks
+from tests.support.cli import kingdom
 from tests.support.soldiers import report
 
 
@@ -141,5 +143,8 @@ def test_nothing_is_begun_on_a_day_whose_budget_is_spent(barracks: Barracks) -> 
         for _ in range(5):
             life.turn()
         assert barracks.task(id_)[0] == "pending"
+        write_format(barracks.base)
+        said = kingdom("why", id_, base=barracks.base)
+        assert "The budget of everyone for today is spent ($1.00)." in said.out, said.err
         barracks.clock.shift(timedelta(days=1).total_seconds())
         life.until(lambda: barracks.result(id_), "a result, the day after")
