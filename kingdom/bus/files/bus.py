@@ -17,7 +17,7 @@ replayed. And a file is never replaced by another message's.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
@@ -33,7 +33,7 @@ from kingdom.bus.files.ledger import Ledger
 from kingdom.bus.files.looking import Looking
 from kingdom.bus.files.neighbours import Neighbours
 from kingdom.bus.files.places import HANDLED, SUFFIX, Places, id_in
-from kingdom.bus.files.pruning import Pruning
+from kingdom.bus.files.pruning import Ended, Pruning
 from kingdom.bus.files.sequence import Sequence as IdSequence
 from kingdom.bus.files.view import View
 from kingdom.bus.port import Accept, Claim, Move, New, Problem, Recovered, StreamStats
@@ -249,6 +249,23 @@ class FileBus:
         """Forget what ended before then: completed and sent ones, or those of another state."""
         with self._guard:
             return self._pruning.prune(stream, state or _DONE[stream], before)
+
+    def old_names(
+        self, stream: str, before: datetime, *, state: str | None = None
+    ) -> Iterator[str]:
+        """For who prunes bit by bit: names of what may have ended before then, and an empty word
+        for each other one. It begins with `quiet`, once for all streams."""
+        return self._pruning.old_names(stream, state or _DONE[stream], before)
+
+    def ended(
+        self, stream: str, name: str, before: datetime, *, state: str | None = None
+    ) -> Ended | None:
+        with self._guard:
+            return self._pruning.ended(stream, state or _DONE[stream], name, before)
+
+    def forget(self, stream: str, those: Sequence[Ended], *, state: str | None = None) -> int:
+        with self._guard:
+            return self._pruning.forget(stream, state or _DONE[stream], those)
 
     # Only looking
 
