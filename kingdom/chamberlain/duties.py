@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from kingdom.chamberlain.duty import MakeDuty
+from kingdom.chamberlain.rotating import Rotate
 
-DUTIES: tuple[MakeDuty, ...] = ()
+DUTIES: tuple[MakeDuty, ...] = (Rotate,)

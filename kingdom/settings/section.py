@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+)
 from pydantic_core import PydanticCustomError
 
 from kingdom.topology import ROLES
@@ -37,6 +44,13 @@ def _variable_name(name: str) -> str:
     return name
 
 
+def _spelled_time(value: object) -> object:
+    """YAML takes 23:30 for a number in base 60."""
+    if type(value) is int and 0 <= value < 1440:
+        return f"{value // 60:02d}:{value % 60:02d}"
+    return value
+
+
 # Upper bounds keep a slip of the keyboard out of date arithmetic.
 Seconds = Annotated[float, Field(gt=0, le=31_536_000)]
 Pause = Annotated[float, Field(ge=0, le=31_536_000)]
@@ -44,6 +58,11 @@ Days = Annotated[int, Field(ge=1, le=36_500)]
 Positive = Annotated[int, Field(ge=1)]
 Percent = Annotated[float, Field(ge=0, le=100)]
 Variable = Annotated[str, StringConstraints(min_length=1), AfterValidator(_variable_name)]
+TimeOfDay = Annotated[
+    str,
+    BeforeValidator(_spelled_time),
+    StringConstraints(pattern=r"^(?:[01][0-9]|2[0-3]):[0-5][0-9]$"),
+]
 
 
 def polling_interval(role: str) -> Any:

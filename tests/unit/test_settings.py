@@ -112,6 +112,7 @@ def test_the_defaults_are_those_of_the_specification() -> None:
         "session_logs_days": 7,
         "seen_days": 30,
         "dead_days": 30,
+        "history_days": 400,
         "workspaces_days": 7,
         "kept_refs_days": 30,
         "clones_days": 30,
