@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from kingdom.chamberlain.cleaning.duty import Clean
 from kingdom.chamberlain.duty import MakeDuty
 from kingdom.chamberlain.rotating import Rotate
 
-DUTIES: tuple[MakeDuty, ...] = (Rotate,)
+DUTIES: tuple[MakeDuty, ...] = (Rotate, Clean)
