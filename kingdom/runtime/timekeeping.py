@@ -45,7 +45,7 @@ class Timekeeping:
         self.doubt = timedelta(0)  # how long it must still run to be believed
         self.leapt = False  # just before the last look
 
-    def look(self) -> bool:
+    def look(self, *, write: bool = True) -> bool:
         """Whether the clock is believed. To be asked again and again."""
         now = Look(self._clock.now(), self._clock.monotonic(), boot())
         before = self._last or self._recalled()
@@ -57,7 +57,7 @@ class Timekeeping:
             self.doubt = max(self.doubt - _ticked(before, now), timedelta(0))
         if self.doubt and self._is_confirmed(now.wall):
             self.doubt = timedelta(0)
-        if self.leapt or now.ticks - self._written >= _WRITTEN_EVERY:
+        if write and (self.leapt or now.ticks - self._written >= _WRITTEN_EVERY):
             self.write()
         return not self.doubt
 
@@ -87,6 +87,12 @@ class Timekeeping:
         with suppress(OSError):
             disk.make_directory(os.path.dirname(self._path))
             write_json(self._path, value, sync=False)
+
+
+def is_doubted(base: BaseDir, path: str, clock: Clock) -> bool:
+    """Whether one who keeps watch there would doubt it now; not if nobody ever did."""
+    keeper = Timekeeping(base, path, clock)
+    return disk.exists(path) and not keeper.look(write=False)
 
 
 def confirmation_path(base: BaseDir) -> str:
