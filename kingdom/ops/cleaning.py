@@ -98,6 +98,9 @@ def _round(base: BaseDir, bus: FileBus, config: Config, clock: Clock, dry: bool)
     notices = Notices(base, clock.now())
     retention = config.settings.chamberlain.retention
     made = Round(base, bus, retention, clock.now(), notices, dry=dry)
+    if not dry:
+        with bus.quiet():
+            pass  # else it would ask for that moment again and again
     for _ in made.work():
         pass
     if not dry:

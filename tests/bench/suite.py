@@ -13,6 +13,7 @@ from tests.bench.backlog import claiming
 from tests.bench.dispatching import dispatching, reacting
 from tests.bench.figures import Figure
 from tests.bench.idling import idling
+from tests.bench.keeping import keeping
 from tests.bench.kills import killing
 from tests.bench.parcels import parcel_size
 from tests.bench.place import IN_MEMORY, file_system_of, section, work_directory
@@ -95,6 +96,7 @@ def _measure(directory: str, extent: Extent) -> Measured:
         "dispatch": lambda place: dispatching(place, extent.dispatches),
         "polling": lambda place: polling(place, extent.rounds, extent.pending),
         "soldiers": lambda place: soldiering(place, extent.rounds, extent.crowds),
+        "keeping": lambda place: keeping(place, extent.rounds, extent.pending),
         "idle": lambda place: idling(place, extent.idle_seconds),
     }
     for name, measurement in measurements.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -24,7 +25,7 @@ def completed(bus: FileBus, clock: MovableClock) -> Path:
     return Path(bus.base.path("queue/events/completed/evt-test-1.json"))
 
 
-def judged(bus: FileBus, before: datetime, state: str | None = None) -> list[Ended]:
+def judged(bus: FileBus, before: datetime, state: str = "") -> list[Ended]:
     found = [
         bus.ended("events", name, before, state=state)
         for name in bus.old_names("events", before, state=state)
@@ -95,6 +96,17 @@ def test_a_link_goes_and_what_it_leads_to_stays(
     assert bus.prune("events", clock.now()) == 1
     assert not link.is_symlink()
     assert elsewhere.read_text() == "mine"
+
+
+def test_who_settles_does_not_wait_for_one_who_hangs(
+    open_bus: Callable[..., FileBus], base: BaseDir
+) -> None:
+    other, bus = open_bus(), open_bus()
+    other.publish("events", event("1"))
+    with other._ledger.slot.commit:
+        assert not bus.try_settle()
+    assert bus.try_settle()
+    assert files(base) == {"events/pending": ["evt-test-1"]}
 
 
 def age(path: Path, moment: datetime) -> None:

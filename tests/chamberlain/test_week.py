@@ -1,6 +1,6 @@
-"""Days of life: afterwards exactly what the table allows is there, and each day's work is done once.
+"""Days of life: afterwards exactly what the table allows is there, and each work was done once.
 
-The bus and all duties are real, and so is the role that goes round with them; the others are played.
+The bus and all duties are real, and so is the role that goes round; the others are played.
 """
 
 from __future__ import annotations

@@ -38,6 +38,7 @@ from kingdom.bus.files.sequence import Sequence as IdSequence
 from kingdom.bus.files.view import View
 from kingdom.bus.port import Accept, Claim, Move, New, Problem, Recovered, StreamStats
 from kingdom.clock import Clock, SystemClock
+from kingdom.errors import TryLater
 from kingdom.models.base import Record
 from kingdom.models.ids import check_id
 from kingdom.store import disk
@@ -250,20 +251,16 @@ class FileBus:
         with self._guard:
             return self._pruning.prune(stream, state or _DONE[stream], before)
 
-    def old_names(
-        self, stream: str, before: datetime, *, state: str | None = None
-    ) -> Iterator[str]:
+    def old_names(self, stream: str, before: datetime, *, state: str = "") -> Iterator[str]:
         """For who prunes bit by bit: names of what may have ended before then, and an empty word
-        for each other one. It begins with `quiet`, once for all streams."""
+        for each other one. It begins with `try_settle`, once for all streams."""
         return self._pruning.old_names(stream, state or _DONE[stream], before)
 
-    def ended(
-        self, stream: str, name: str, before: datetime, *, state: str | None = None
-    ) -> Ended | None:
+    def ended(self, stream: str, name: str, before: datetime, *, state: str = "") -> Ended | None:
         with self._guard:
             return self._pruning.ended(stream, state or _DONE[stream], name, before)
 
-    def forget(self, stream: str, those: Sequence[Ended], *, state: str | None = None) -> int:
+    def forget(self, stream: str, those: Sequence[Ended], *, state: str = "") -> int:
         with self._guard:
             return self._pruning.forget(stream, state or _DONE[stream], those)
 
@@ -328,6 +325,17 @@ class FileBus:
     def quiet(self) -> AbstractContextManager[None]:
         """Nobody commits meanwhile, and the files show all that was committed."""
         return self._neighbours.quiet()
+
+    def try_settle(self) -> bool:
+        """Whether the files show all that was committed so far, and no journal has it any more;
+        not while somebody commits, be it one who hangs."""
+        try:
+            with self._guard, self._neighbours.quiet(wait=False):
+                return True
+        except TryLater as busy:
+            if busy.code != "bus_busy":
+                raise
+            return False
 
     def close(self) -> None:
         if self._closed:

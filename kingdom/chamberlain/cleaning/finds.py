@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 # What a step of a round costs, in looks at one file; a slice is made of so many.
 LOOK, READ, JUDGE = 1, 5, 50
+WAIT = 1_000_000  # until the next slice
 
 
 @dataclass(frozen=True)

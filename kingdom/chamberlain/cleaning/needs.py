@@ -79,6 +79,7 @@ class Needs:
             id_ = name.removesuffix(_SUFFIX)
             if (stream, id_) not in self._known and name.endswith(_SUFFIX) and is_id(id_):
                 self._known.add((stream, id_))
+                self._keep(id_, f"{stream}/{id_} is not done.")  # also if it cannot be read
                 found = self._bus.look(stream, id_)
                 if found is not None:
                     self._note(found[1])
@@ -99,7 +100,10 @@ class Needs:
         """Whether this is a result that is not handled, or asks what nobody has answered."""
         try:
             data, _ = disk.read(path, LARGEST)
-        except OSError:
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            self._keep_line(id_, f"{path} cannot be read: {error.strerror}.")
             return
         if (_ASKS not in data and _HANDLED in data) or not is_id(id_):
             return
@@ -137,4 +141,4 @@ class Needs:
 
     def _keep(self, id_: object, reason: str) -> None:
         if isinstance(id_, str) and id_:
-            self._reasons.setdefault(id_, reason)
+            self._reasons[id_] = reason

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from kingdom.bus.files.bus import FileBus
-from kingdom.chamberlain.cleaning.finds import JUDGE, LOOK, Find, Tally
+from kingdom.chamberlain.cleaning.finds import JUDGE, LOOK, WAIT, Find, Tally
 from kingdom.chamberlain.cleaning.kinds import AT_ONCE, Kind, kinds
 from kingdom.chamberlain.cleaning.needs import Needs
 from kingdom.chamberlain.cleaning.notices import Notices
@@ -44,10 +44,9 @@ class Round:
 
     def work(self) -> Iterator[int]:
         """Answers what each step cost."""
-        if not self._dry:
-            with self._bus.quiet():
-                pass  # nothing goes while a record about it is not applied and safe
-        yield JUDGE
+        # Nothing goes while a record about it is not applied and safe.
+        while not self._dry and not self._bus.try_settle():
+            yield WAIT
         yield from self._needs.gather()
         for kind in kinds(self._base, self._bus, self._retention, self._notices):
             rule = f"{kind.days} days"
