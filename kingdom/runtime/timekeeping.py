@@ -106,10 +106,7 @@ def confirm(base: BaseDir, now: datetime) -> None:
 
 
 def leapt(before: Look, now: Look) -> bool:
-    passed = now.wall - before.wall
-    if before.boot != now.boot or now.ticks < before.ticks:
-        return abs(passed) > DAY
-    return abs(passed - _ticked(before, now)) > DAY
+    return abs(now.wall - before.wall - _ticked(before, now)) > DAY
 
 
 def _ticked(before: Look, now: Look) -> timedelta:

@@ -78,6 +78,20 @@ def test_events_are_split_at_midnight_of_the_kingdom(base: BaseDir, seoul: Movab
         assert len(internal_events(base, "recovery.log_rotated")) == 1
 
 
+def test_a_line_that_comes_late_splits_no_day_again(base: BaseDir, seoul: MovableClock) -> None:
+    """Its writer looked at the clock before midnight, and opened the log afterwards."""
+    with office_in(base, seoul) as office:
+        note(base, seoul, "before")
+        duty = rotate(office)
+        seoul.advance(60)
+        duty.step()
+        late = MovableClock(EVENING)
+        Path(base.events_log).unlink()
+        note(base, late, "late")
+        duty.step()
+    assert logs(base) == ["events-20260207.log", "events.log"]
+
+
 def test_a_day_is_split_once_also_by_the_next_chamberlain(
     base: BaseDir, seoul: MovableClock
 ) -> None:

@@ -106,34 +106,24 @@ class Life:
         """So many events from the sentinel to the envoy; a few tasks ask and get no answer."""
         numbers = range(self._number + 1, self._number + count + 1)
         self._number += count
-        asks = {number for number in numbers if number % 10 == 0}
-        events = [event(str(n)) for n in numbers]
-        bus.publish("events", *events)
-        self._told([one.id for one in events])
-        taken = bus.claim("events", "king", limit=count, ids=[one.id for one in events])
-        tasks = [task(n, event_id=f"evt-test-{n}") for n in numbers]
-        said: list[Record] = [
-            message(n, task_id=one.id) for n, one in zip(numbers, tasks, strict=True)
+        asks = {f"task-20260207-{n:03d}" for n in numbers if n % 10 == 0}
+        bus.publish("events", *(event(str(n)) for n in numbers))
+        self._told([f"evt-test-{n}" for n in numbers])
+        born = [New("tasks", task(n, event_id=f"evt-test-{n}")) for n in numbers]
+        born += [
+            New("messages", message(n, task_id=one.message.id))
+            for n, one in zip(numbers, born, strict=True)
         ]
-        moves = [
-            Move(c, "dispatched", fields={"task_id": t.id})
-            for c, t in zip(taken, tasks, strict=True)
-        ]
-        bus.commit(moves, [*(New("tasks", t) for t in tasks), *(New("messages", m) for m in said)])
-        held = bus.claim("tasks", "gen-pr", limit=count, ids=[one.id for one in tasks])
-        results = [_result(n, asks=n in asks) for n in numbers]
-        ends = [
-            Move(c, "completed", "needs_human" if n in asks else "completed")
-            for n, c in zip(numbers, held, strict=True)
-        ]
-        bus.commit(ends, [New("results", one) for one in results])
-        done = bus.claim("events", "king", limit=count, ids=[one.id for one in events])
-        read = bus.claim("results", "king", limit=count, ids=[one.id for one in results])
-        bus.commit([*(Move(c, "completed") for c in done), *(Move(c, HANDLED) for c in read)])
-        sent = bus.claim("messages", "envoy", limit=count, ids=[one.id for one in said])
-        bus.commit([Move(c, "sent") for c in sent])
+        events = bus.claim("events", "king", limit=count)
+        named = {f"evt-test-{n}": f"task-20260207-{n:03d}" for n in numbers}
+        bus.commit([Move(c, "completed", fields={"task_id": named[c.id]}) for c in events], born)
+        tasks = bus.claim("tasks", "gen-pr", limit=count)
+        ends = [Move(c, "completed", "needs_human" if c.id in asks else "") for c in tasks]
+        bus.commit(ends, [New("results", _result(n, asks=n % 10 == 0)) for n in numbers])
+        bus.commit([Move(c, HANDLED) for c in bus.claim("results", "king", limit=count)])
+        bus.commit([Move(c, "sent") for c in bus.claim("messages", "envoy", limit=count)])
         for number in numbers:
-            self._note(number, needed=number in asks)
+            self._note(number, needed=number % 10 == 0)
 
     def _told(self, ids: list[str]) -> None:
         log = InternalLog(self.base, "sentinel", self.clock)
