@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any
 
 from pydantic import (
@@ -15,6 +16,8 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from kingdom.topology import ROLES
+
+_TIME = "(?:[01][0-9]|2[0-3]):[0-5][0-9]"
 
 
 def _null_means_unset(schema: dict[str, Any]) -> None:
@@ -46,9 +49,15 @@ def _variable_name(name: str) -> str:
 
 def _spelled_time(value: object) -> object:
     """YAML takes 23:30 for a number in base 60."""
-    if type(value) is int and 0 <= value < 1440:
+    if type(value) is int and value >= 0:
         return f"{value // 60:02d}:{value % 60:02d}"
     return value
+
+
+def _time_of_day(text: str) -> str:
+    if re.fullmatch(_TIME, text) is None:
+        raise PydanticCustomError("time", "must be a time of the day, such as 03:00")
+    return text
 
 
 # Upper bounds keep a slip of the keyboard out of date arithmetic.
@@ -61,7 +70,8 @@ Variable = Annotated[str, StringConstraints(min_length=1), AfterValidator(_varia
 TimeOfDay = Annotated[
     str,
     BeforeValidator(_spelled_time),
-    StringConstraints(pattern=r"^(?:[01][0-9]|2[0-3]):[0-5][0-9]$"),
+    AfterValidator(_time_of_day),
+    Field(json_schema_extra={"pattern": f"^{_TIME}$"}),
 ]
 
 

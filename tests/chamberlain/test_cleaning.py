@@ -562,3 +562,16 @@ def test_every_stream_of_the_bus_has_its_dead_cleaned(office: Office) -> None:
     retention = office.config.settings.chamberlain.retention
     made = kinds(office.base, office.bus, retention, Notices(office.base, office.now()))
     assert [one.stream for one in made if isinstance(one, Dead)] == list(STREAMS)
+
+
+@pytest.mark.parametrize("written", ["23:30", '"23:30"'])
+def test_its_hour_is_the_one_in_the_configuration(
+    base: BaseDir, clock: MovableClock, written: str
+) -> None:
+    Path(base.config).mkdir()
+    Path(base.config, "system.yaml").write_text("timezone: Asia/Seoul\n")
+    Path(base.config, "chamberlain.yaml").write_text(f"cleanup: {{at: {written}}}\n")
+    with trusted(base, clock) as (_, duty):
+        run(duty, clock, 1.0)
+    ((at, _),) = cleanings(base)
+    assert at.startswith("2026-02-07T14:3")

@@ -302,6 +302,8 @@ def test_settings_do_not_change() -> None:
         ("system", "bus: &a [*a]", "anchors and aliases"),
         ("system", "a: 1\n---\nb: 2\n", "config/system.yaml:2: it is not YAML"),
         ("system", "bus: \x01", "config/system.yaml: it is not YAML"),
+        ("chamberlain", "cleanup: {at: 25:00}", "must be a time of the day, such as 03:00"),
+        ("chamberlain", "cleanup: {at: 3am}", "must be a time of the day, such as 03:00"),
         ("system", "[" * 100_000, "config/system.yaml:1: it is nested too deeply"),
         ("system", "- " * 5_000, "config/system.yaml:1: it is nested too deeply"),
         ("system", "#" * 1_000_001, "config/system.yaml: it is larger than any configuration"),
