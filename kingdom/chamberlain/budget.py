@@ -25,7 +25,6 @@ from kingdom.store.state import read_json, write_json
 
 EVERY = 10.0
 FILE = "budget.json"
-DAYS_KEPT = 92
 _REFRESHED = timedelta(seconds=30)  # how often the file is written though nothing changed
 _BACK = timedelta(days=2)
 _LOOKED_THROUGH = 1024 * 1024  # bytes of the log's end
@@ -84,7 +83,6 @@ class Budget:
         if known is not None and known < today.isoformat():
             before = spell(spending.read_day(self._office.base, known).cost())
             self._queue("system.token_budget_reset", date=today.isoformat(), previous_cost=before)
-            spending.forget_before(self._office.base, today - timedelta(days=DAYS_KEPT))
         self._kept["date"] = today.isoformat()
         self._save()
         self._tell()

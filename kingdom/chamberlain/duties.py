@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from kingdom.chamberlain.abandoned import Abandoned
 from kingdom.chamberlain.budget import Budget
+from kingdom.chamberlain.cleaning.duty import Clean
 from kingdom.chamberlain.duty import MakeDuty
 from kingdom.chamberlain.heartbeats import Heartbeats
 from kingdom.chamberlain.mappings import Mappings
 from kingdom.chamberlain.measuring import Measuring
 from kingdom.chamberlain.reading import ReadEvents
 from kingdom.chamberlain.reporting import ReportDaily
+from kingdom.chamberlain.rotating import Rotate
 from kingdom.chamberlain.strays import Strays
 
 # What others are to know is found before it is told.
@@ -22,4 +24,6 @@ DUTIES: tuple[MakeDuty, ...] = (
     Abandoned,
     Mappings,
     ReportDaily,
+    Rotate,
+    Clean,
 )

@@ -48,6 +48,7 @@ COMMANDS = {
     "errors": Command("errors", LOOK, "what a failure's code means, and what to do about it"),
     "schema": Command("schema", LOOK, "JSON Schema of a file the kingdom reads or writes"),
     "fsck": Command("fsck", KEEP, "check every invariant of the directories, and repair"),
+    "clean": Command("clean", KEEP, "remove what has had its time, or show what would go"),
     "backup": Command("backup", KEEP, "write an archive, while everything runs"),
     "restore": Command("restore", KEEP, "make a base directory from an archive"),
     "migrate": Command("migrate", KEEP, "upgrade the files of an older version"),

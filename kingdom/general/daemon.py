@@ -2,7 +2,7 @@
 
 Reads `queue/tasks/pending/` (its own), `state/control/`, `config/`, `memory/`.
 Writes `queue/tasks/`, `queue/messages/pending/` (what soldiers do meanwhile), `state/results/`,
-`state/prompts/`, `state/soldiers/`, `state/sessions.json`, `state/{general}/sweep.json`,
+`state/prompts/`, `state/soldiers/`, `state/sessions.json`, `state/{general}/{sweep,clock}.json`,
 `workspace/`, `memory/generals/{general}/`, `logs/sessions/`, and a line per step to
 `logs/tasks.log`. Keeps in memory one `Attempt` per task in hand; all of it can be found again on
 disk.

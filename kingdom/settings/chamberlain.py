@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from typing import Annotated, Self
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from kingdom.settings.section import Days, Percent, Positive, Seconds, Section, polling_interval
+from kingdom.settings.section import (
+    Days,
+    Percent,
+    Positive,
+    Seconds,
+    Section,
+    TimeOfDay,
+    polling_interval,
+)
 
 
 class ChamberlainPolling(Section):
@@ -45,7 +53,7 @@ class Thresholds(Section):
 
 
 class Retention(Section):
-    """How long things are kept. Cleaning is daily at 03:00."""
+    """How long things are kept that nobody needs any more."""
 
     log_max_mb: Positive = Field(default=100, description="Size at which a log is rotated.")
     logs_days: Days = Field(default=7, description="Rotated logs and events-*.log.")
@@ -54,7 +62,10 @@ class Retention(Section):
     prompts_days: Days = Field(default=3, description="state/prompts/.")
     session_logs_days: Days = Field(default=7, description="logs/sessions/.")
     seen_days: Days = Field(default=30, description="state/sentinel/seen/.")
-    dead_days: Days = Field(default=30, description="dead/ of all queues; reported before.")
+    dead_days: Days = Field(
+        default=30, description="dead/ of all queues; people are told three days before."
+    )
+    history_days: Days = Field(default=400, description="logs/analysis/ and state/spending/.")
     workspaces_days: Days = Field(
         default=7,
         description="workspace/{general}/{task}/ after the last work there ended; what a soldier "
@@ -66,6 +77,15 @@ class Retention(Section):
     )
     clones_days: Days = Field(
         default=30, description="Clones that no task has used, with nothing kept in them."
+    )
+
+
+class Cleanup(Section):
+    """When what has had its time is removed."""
+
+    at: TimeOfDay = Field(
+        default="03:00",
+        description="Every day, by the kingdom's timezone; made up for after it stood still.",
     )
 
 
@@ -100,9 +120,7 @@ class Reporting(Section):
 
     daily: bool = Field(default=True, description="A report of the day before.")
     weekly: bool = Field(default=True, description="On Mondays, one of the week before.")
-    at: Annotated[str, StringConstraints(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$")] = Field(
-        default="09:00", description="Hour and minute on the kingdom's wall clock."
-    )
+    at: TimeOfDay = Field(default="09:00", description="By the kingdom's timezone.")
 
 
 class ChamberlainSettings(Section):
@@ -115,8 +133,9 @@ class ChamberlainSettings(Section):
         description="Percent in use above which health changes; 100 means never.",
     )
     retention: Retention = Field(
-        default_factory=Retention, description="How long things are kept; cleaned daily at 03:00."
+        default_factory=Retention, description="How long things are kept; kingdom clean shows it."
     )
+    cleanup: Cleanup = Field(default_factory=Cleanup)
     token_limits: TokenLimits = Field(
         default_factory=TokenLimits,
         description="What soldiers may cost. Engines that know no prices cannot keep it.",

@@ -8,7 +8,6 @@ once. Money is decimal and written as text. No cost means that nobody told a pri
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Mapping
 from datetime import date
 from decimal import Decimal, InvalidOperation
@@ -18,7 +17,6 @@ from kingdom.store import disk
 from kingdom.store.paths import BaseDir
 
 _CHUNK = 4 * 1024 * 1024
-_NAME = re.compile(r"(\d{4}-\d{2}-\d{2})\.jsonl")
 _MILLIONTH, _CENT = Decimal("0.000001"), Decimal("0.01")
 _MOST = Decimal(10**9)
 NOTHING = Decimal(0)
@@ -126,15 +124,6 @@ def read_day(base: BaseDir, day: date | str) -> Day:
     found = Day(base, day)
     found.refresh()
     return found
-
-
-def forget_before(base: BaseDir, oldest: date) -> int:
-    """How many days are gone."""
-    names = [name for name in disk.names(_directory(base)) if _NAME.fullmatch(name)]
-    old = [name for name in names if name < oldest.isoformat()]
-    for name in old:
-        disk.remove(base.path("state", "spending", name))
-    return len(old)
 
 
 def _directory(base: BaseDir) -> str:

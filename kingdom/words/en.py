@@ -39,6 +39,9 @@ SENTENCES: dict[str, str] = {
     "king_no_question": "{task} asked no question.",
     "king_answered_already": "The question of {task} was answered already.",
     "king_not_installed": "{general}, whose task {task} is, is not installed.",
+    # What the chamberlain says.
+    "chamberlain_dead": "{count} more in dead/ will be removed after {day}. "
+    "See them with: kingdom queue ls --state dead",
     # What a general says of a soldier at work.
     "general_working": "{general} has been at it for {span}: {doing}",
     "general_working_again": "{general} has been at it for {span} (attempt {attempt}): {doing}",

@@ -45,6 +45,9 @@ SENTENCES: dict[str, str] = {
     "king_no_question": "{task}에는 질문이 없었습니다.",
     "king_answered_already": "{task}의 질문에는 이미 답이 있습니다.",
     "king_not_installed": "{task} 작업을 맡은 {general}이(가) 설치되어 있지 않습니다.",
+    # What the chamberlain says.
+    "chamberlain_dead": "dead/에 있는 {count}개를 {day} 이후에 지웁니다. "
+    "보려면: kingdom queue ls --state dead",
     # What a general says of a soldier at work.
     "general_working": "{general}, 작업 중입니다 ({span}): {doing}",
     "general_working_again": "{general}, {attempt}번째 시도로 작업 중입니다 ({span}): {doing}",

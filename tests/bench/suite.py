@@ -13,6 +13,7 @@ from tests.bench.backlog import claiming
 from tests.bench.dispatching import dispatching, reacting
 from tests.bench.figures import Figure
 from tests.bench.idling import idling
+from tests.bench.keeping import keeping
 from tests.bench.kills import killing
 from tests.bench.parcels import parcel_size
 from tests.bench.place import IN_MEMORY, file_system_of, section, work_directory
@@ -114,6 +115,7 @@ def _measure(directory: str, extent: Extent) -> Measured:
         "polling": lambda place: polling(place, extent.rounds, extent.pending),
         "events log": lambda place: reading(place, extent.rounds, extent.log_megabytes),
         "soldiers": lambda place: soldiering(place, extent.rounds, extent.crowds),
+        "keeping": lambda place: keeping(place, extent.rounds, extent.pending),
         "idle": lambda place: idling(place, extent.idle_seconds),
     }
     for name, measurement in measurements.items():
