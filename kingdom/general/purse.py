@@ -78,7 +78,7 @@ class Purse:
             raise TryLater(
                 f"state/spending cannot be written: {error.strerror}.",
                 remedy="Free some disk space, or see to its permissions.",
-                code="log_unwritable",
+                code="state_unwritable",
             ) from error
 
     @property
