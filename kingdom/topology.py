@@ -150,6 +150,7 @@ ROLES = {
                 "state/soldiers",
                 "state/prompts",
                 "state/sessions.json",
+                "state/spending",
                 "workspace",
                 "memory",
             ),

@@ -51,6 +51,11 @@ class Alerts:
         self._tell(condition, content, "normal", is_open=False)
         return True
 
+    def forget(self, condition: str) -> None:
+        """It is over, and something else is told instead."""
+        if self._told.pop(condition, None) is not None:
+            write_json(self._path, self._told)
+
     def _tell(self, condition: str, content: str, urgency: Urgency, *, is_open: bool) -> None:
         message = {"id": self._office.bus.next_id("msg"), "content": content, "urgency": urgency}
         since = isoformat(self._office.now())

@@ -39,6 +39,7 @@ class Board:
     tokens: Tokens = field(default_factory=Tokens)
     # Reasons for health to be at least so bad, beside what is measured, by whoever says so.
     burdens: dict[str, tuple[Health, str]] = field(default_factory=dict)
+    has_read_all: bool = False  # of the events log, so that its figures are of all that happened
     told: dict[str, dict[str, Any]] = field(default_factory=dict)  # by `Alerts`, for all duties
 
 

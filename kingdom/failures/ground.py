@@ -120,6 +120,18 @@ OF_GROUND = (
         "Nothing is lost; it appears as soon as the directory can be written.",
     ),
     Failure(
+        "bus_busy",
+        "wait",
+        "Someone else is writing to the queues just now.",
+        "Try again in a moment.",
+    ),
+    Failure(
+        "clock_doubted",
+        "wait",
+        "The clock was moved by more than a day, so nobody knows how old things are.",
+        "Wait until it has run for a day, or if it is right now: kingdom clean --clock-is-right.",
+    ),
+    Failure(
         "log_unwritable",
         "wait",
         "A log cannot be written.",

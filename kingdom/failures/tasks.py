@@ -193,6 +193,12 @@ OF_TASKS = (
         "Raise the task's budget, or make the work smaller; then: kingdom retry TASK.",
     ),
     Failure(
+        "day_budget_spent",
+        "wait",
+        "The day's budget was spent before the soldier was done.",
+        "It goes on tomorrow, or when token_limits in chamberlain.yaml allow more.",
+    ),
+    Failure(
         "empty_run",
         "retry",
         "The engine reports a success in which the model said nothing.",

@@ -2,7 +2,7 @@
 
 Reads `queue/tasks/pending/` (its own), `state/control/`, `config/`, `memory/`.
 Writes `queue/tasks/`, `queue/messages/pending/` (what soldiers do meanwhile), `state/results/`,
-`state/prompts/`, `state/soldiers/`, `state/sessions.json`, `state/{general}/sweep.json`,
+`state/prompts/`, `state/soldiers/`, `state/sessions.json`, `state/{general}/{sweep,clock}.json`,
 `workspace/`, `memory/generals/{general}/`, `logs/sessions/`, and a line per step to
 `logs/tasks.log`. Keeps in memory one `Attempt` per task in hand; all of it can be found again on
 disk.
@@ -30,6 +30,7 @@ from kingdom.general.handwork import Handwork
 from kingdom.general.launching import Launcher
 from kingdom.general.leftovers import Leftovers
 from kingdom.general.mustering import Muster
+from kingdom.general.purse import Purse
 from kingdom.general.registry import Entry, Register, Registry
 from kingdom.general.reporting import Reporter
 from kingdom.general.spec import Ended, SoldierFiles
@@ -70,14 +71,15 @@ class General:
         self._control = Control(base)
         self._registry = Registry(base, self.name, self._files, clock)
         self._engines = Engines(environment, base.root)
-        self._launcher = Launcher(base, self._files, clock, environment, self._engines)
+        purse = Purse(setting)
+        self._launcher = Launcher(base, self._files, clock, environment, self._engines, purse)
         self._tmux = TmuxThread(Tmux(base, environment))
         self._tender = Tender(self._files, self._tmux, clock)
-        self._reporter = Reporter(setting, self._files, self._control, self._engines)
+        self._reporter = Reporter(setting, self._files, self._control, self._engines, purse)
         self._following = Following(setting, self._files, self._engines)
         self._leftovers = Leftovers(base, self.name, self._files, self._bus, clock)
         self._handwork = Handwork(setting, self._control, self._reporter)
-        self._gate = Gate(setting, self._control)
+        self._gate = Gate(setting, self._control, purse)
         self._grounds = Grounds(setting)
         self._sweeper = Sweeper(setting, self._files, self._grounds.repositories)
         self._watch = Watch()

@@ -1,6 +1,7 @@
 """Why a general begins nothing just now.
 
-Its package was removed, all is frozen, there is no engine, or tmux needs a rest.
+Its package was removed, all is frozen, there is no engine, the day's budget is spent, or tmux needs
+a rest.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from datetime import datetime
 
 from kingdom.engines.choice import availability
 from kingdom.general.control import Control
+from kingdom.general.purse import Purse
 from kingdom.runtime.role import Setting
 from kingdom.store import disk
 
@@ -16,8 +18,9 @@ _FIRST_REST, _LONGEST_REST = 1.0, 60.0
 
 
 class Gate:
-    def __init__(self, setting: Setting, control: Control) -> None:
+    def __init__(self, setting: Setting, control: Control, purse: Purse) -> None:
         self._setting = setting
+        self._purse = purse
         self._control = control
         self._rests_until = 0.0
         self._rest = _FIRST_REST
@@ -58,7 +61,7 @@ class Gate:
         )
         self.on_trial = engine.on_trial
         self._engine_until = engine.until
-        return "" if engine.available else f"{engine.reason} {engine.remedy}"
+        return self._purse.reason() if engine.available else f"{engine.reason} {engine.remedy}"
 
     def tmux_rests(self) -> None:
         """It failed: longer each time."""

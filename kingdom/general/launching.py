@@ -19,6 +19,7 @@ from kingdom.general.brief import guides
 from kingdom.general.brief.guides import Told
 from kingdom.general.checkouts.repositories import Checkout
 from kingdom.general.grounds import spelled
+from kingdom.general.purse import TASK, Allowed, Purse
 from kingdom.general.spec import SoldierFiles, Spec
 from kingdom.models.report import report_schema
 from kingdom.models.task import Task
@@ -71,17 +72,12 @@ class _Job:
     checkout: Checkout | None
     earlier: Mapping[str, Any]  # what an earlier attempt, or the task this one continues, left
     spent_usd: float  # by earlier attempts at this task
+    allowed: Allowed  # to this one
 
     @property
     def workspace(self) -> str:
         """Where the soldier works."""
         return self.checkout.path if self.checkout else self.place
-
-    @property
-    def budget_usd(self) -> float | None:
-        """What is left of it for this attempt."""
-        whole = self.general.manifest.limits.budget_usd
-        return None if whole is None else whole - self.spent_usd
 
     @property
     def told_of_progress(self) -> Mapping[str, Any]:
@@ -104,8 +100,10 @@ class Launcher:
         clock: Clock,
         environment: Mapping[str, str],
         engines: Engines,
+        purse: Purse,
     ) -> None:
         self._base = base
+        self._purse = purse
         self._engines = engines
         self._files = files
         self._clock = clock
@@ -131,7 +129,7 @@ class Launcher:
             raise EngineUnsupported(f"{general.name} does not work with {engine.name}.")
         try:
             job = self._job(task, attempt, config, general, engine, checkout)
-            if job.budget_usd is not None and job.budget_usd <= 0:
+            if job.allowed.limit == TASK and job.allowed.usd is not None and job.allowed.usd <= 0:
                 raise BudgetExceeded(f"${job.spent_usd:.2f} are spent.")
             return self._furnished(job)
         except OSError as error:
@@ -146,7 +144,7 @@ class Launcher:
         engine: Engine,
         checkout: Checkout | None,
     ) -> _Job:
-        earlier = self._earlier(task, attempt)
+        earlier, spent = self._earlier(task, attempt), self._spent(task, attempt)
         place = workspace.directory_for(self._base, task, earlier)
         told = guides.assemble(
             self._base,
@@ -175,7 +173,8 @@ class Launcher:
             place=place,
             checkout=checkout,
             earlier=earlier,
-            spent_usd=self._spent(task, attempt),
+            spent_usd=spent,
+            allowed=self._purse.allowed(general.manifest.limits.budget_usd, spent),
         )
 
     def _earlier(self, task: Task, attempt: int) -> dict[str, Any]:
@@ -226,7 +225,7 @@ class Launcher:
             tools=allowance.tools_for(task, job.general.manifest.permissions),
             network=allowance.network_for(task, job.general.manifest.permissions),
             home=self._home(job),
-            budget_usd=job.budget_usd,
+            budget_usd=job.allowed.usd,
             max_turns=limits.max_turns,
             model=job.general.manifest.model_for(job.engine.name),
             result_schema=report_schema() if _is_structured(job.engine, job.config) else {},
@@ -257,7 +256,8 @@ class Launcher:
             max_output_bytes=job.config.settings.system.runtime.max_output_mb * MEGABYTE,
             earlier=_metrics_of_session(job, plan.session_id),
             spent_usd=job.spent_usd,
-            budget_usd=job.budget_usd,
+            budget_usd=job.allowed.usd,
+            budget_of=job.allowed.limit,
             told=job.told_of_progress,
             place=job.place,
             checkout=spelled(job.checkout),

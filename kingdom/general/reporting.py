@@ -22,6 +22,7 @@ from kingdom.general.attempt import Attempt
 from kingdom.general.brief import memory
 from kingdom.general.control import Control
 from kingdom.general.findings import Findings
+from kingdom.general.purse import Purse
 from kingdom.general.spec import Ended, SoldierFiles, Spec
 from kingdom.general.verdicts import Judgement
 from kingdom.models.manifest import Manifest
@@ -37,9 +38,15 @@ _KEEPS_CHECKPOINT = ("needs_human", "failed", "killed")
 
 class Reporter:
     def __init__(
-        self, setting: Setting, files: SoldierFiles, control: Control, engines: Engines
+        self,
+        setting: Setting,
+        files: SoldierFiles,
+        control: Control,
+        engines: Engines,
+        purse: Purse,
     ) -> None:
         self._setting = setting
+        self._purse = purse
         self._findings = Findings(setting, engines)
         self._standings = Standings(setting.base)
         self._control = control
@@ -80,10 +87,17 @@ class Reporter:
         spec = attempt.spec
         assert spec is not None
         judgement, raw = self._findings.judged(attempt, ended)
+        self._note_spending(attempt, spec, judgement, ended, manifest)
         judgement = self._held_against_engine(spec, judgement)
         self.conclude(attempt, judgement, manifest, ended)
         if raw.failure == "result_too_large":
             disk.remove(spec.result_path)
+
+    def _note_spending(
+        self, attempt: Attempt, spec: Spec, judgement: Judgement, ended: Ended, manifest: Manifest
+    ) -> None:
+        repo = attempt.task.repo or manifest.default_repo or ""
+        self._purse.note(spec, ended.ended_at, repo, judgement.metrics)
 
     def fail(self, attempt: Attempt, code: str, error: str, manifest: Manifest) -> None:
         """It came to no soldier."""

@@ -62,6 +62,7 @@ class Spec:
     earlier: Mapping[str, Any] = field(default_factory=dict)  # metrics of the session's last run
     spent_usd: float = 0.0  # by earlier attempts
     budget_usd: float | None = None  # what this one may spend
+    budget_of: str = ""  # whose limit that is: of its task, its general today, or all today
     told: Mapping[str, Any] = field(default_factory=dict)  # to its thread: `at`, `text`, `message`
     place: str = ""  # the task's own directory, with what it was told
     checkout: Mapping[str, str] = field(default_factory=dict)

@@ -17,6 +17,7 @@ from kingdom.engines.wrapper import FLOODED
 from kingdom.errors import InvalidFile
 from kingdom.failures import FAILURES, Failure
 from kingdom.general.grounds import Aftermath
+from kingdom.general.purse import DAY, GENERAL
 from kingdom.general.spec import LOST, Ended, Spec
 from kingdom.models.manifest import Retry
 from kingdom.models.reading import parse
@@ -53,6 +54,7 @@ STOPPED = "stopped"
 # After these the next attempt goes on in the same session of the engine, if there is one.
 CONTINUED = (
     STOPPED,
+    "day_budget_spent",
     "soldier_killed",
     "soldier_lost",
     "timed_out",
@@ -121,6 +123,8 @@ def judge(
     code, error = condemned, ""
     if not condemned:
         code, error = _fault(spec, ended, raw, verdict, last_words)
+    if code == "budget_exceeded" and spec.budget_of in (GENERAL, DAY):
+        code = "day_budget_spent"  # its own budget is not what ended it
     has_a_say = code in ("", "reported_failure")
     said = raw.result.metrics if raw.result is not None else None
     return Judgement(

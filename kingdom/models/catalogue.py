@@ -105,7 +105,7 @@ RECOVERY = (
     _entry("recovery.session_restarted", "chamberlain warden", target=TEXT, pid=WHOLE),
     _entry("recovery.session_killed", "chamberlain", soldier_id=TEXT, reason=TEXT),
     _entry("recovery.log_rotated", "chamberlain", file=TEXT, size_mb=NUMBER),
-    _entry("recovery.files_cleaned", "chamberlain", deleted_count=WHOLE),
+    _entry("recovery.files_cleaned", "chamberlain operator", deleted_count=WHOLE),
     _entry("recovery.sessions_cleaned", "chamberlain", removed_count=WHOLE),
 )
 MESSAGES = (

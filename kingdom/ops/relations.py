@@ -19,6 +19,7 @@ from kingdom.ops.listing import HANDLED, LARGEST, places, stems
 from kingdom.ops.whereabouts import task_of
 from kingdom.runtime.config import OWN_TYPES
 from kingdom.store import disk
+from kingdom.store.log_files import put_away, put_away_events
 from kingdom.store.paths import REASON_SUFFIX, BaseDir
 from kingdom.topology import DEAD, STREAMS
 
@@ -186,7 +187,7 @@ def _lines_with(base: BaseDir, names: set[str]) -> Iterator[Line]:
                 line = _event_line(raw)
                 if line and _is_among(line, names):
                     yield line
-    for path in (base.tasks_log + ".old", base.tasks_log):
+    for path in (*put_away(base.tasks_log), base.tasks_log):
         for raw in _raw_lines(path):
             if any(name in raw for name in wanted):
                 line = _task_line(raw.decode("utf-8", "replace"))
@@ -195,10 +196,8 @@ def _lines_with(base: BaseDir, names: set[str]) -> Iterator[Line]:
 
 
 def _event_logs(base: BaseDir) -> list[str]:
-    """Oldest first: one for each day, what a rotation left, and today's."""
-    days = [name for name in disk.names(base.logs) if re.fullmatch(r"events-[0-9]{8}\.log", name)]
-    return [*(base.path("logs", name) for name in sorted(days)), f"{base.events_log}.old",
-            base.events_log]  # fmt: skip
+    """Oldest first."""
+    return [*put_away_events(base), base.events_log]
 
 
 def _raw_lines(path: str) -> Iterator[bytes]:

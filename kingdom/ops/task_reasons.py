@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kingdom.failures import FAILURES, Failure
+from kingdom.general import purse
 from kingdom.ops.hold_ups import (
     Reason,
     burial,
@@ -22,7 +23,9 @@ from kingdom.ops.stopping import is_running
 from kingdom.ops.surroundings import Surroundings
 from kingdom.ops.tracing import in_utc
 from kingdom.ops.whereabouts import last_soldier
+from kingdom.settings.loading import Settings
 from kingdom.store import disk
+from kingdom.store.spending import read_day
 from kingdom.topology import DEAD, PENDING
 from kingdom.words.spans import age
 
@@ -116,12 +119,20 @@ class TaskReasons:
             return
         if not around.gates.engine.available:
             yield Reason(around.gates.engine.reason, around.gates.engine.remedy)
+        yield from self._money(general, around.config.settings)
         at_work = [str(entry.get("general")) for entry in around.soldiers()]
         own, limit = at_work.count(general), package.manifest.max_soldiers
         if limit is not None and own >= limit:
             yield Reason(f"All soldiers of {general} are at work ({limit}).", "It waits its turn.")
         elif len(at_work) >= around.gates.max_soldiers:
             yield Reason(f"All soldiers are at work ({len(at_work)}).", "It waits its turn.")
+
+    def _money(self, general: str, settings: Settings) -> Iterator[Reason]:
+        today = self._around.now.astimezone(settings.system.zone).date()
+        day = read_day(self._around.base, today)
+        said = purse.shortage(settings.chamberlain.token_limits, day, general)
+        if said:
+            yield Reason(said, f"{purse.REMEDY} See: kingdom budget")
 
     def _at_work(self, one: Found) -> Iterator[Reason]:
         around, general = self._around, text(one, "target_general")

@@ -1,4 +1,4 @@
-"""`config/chamberlain.yaml`: health, cleaning, budget."""
+"""`config/chamberlain.yaml`: health, cleaning, budget, reports."""
 
 from __future__ import annotations
 
@@ -7,7 +7,15 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from kingdom.settings.section import Days, Percent, Positive, Seconds, Section, polling_interval
+from kingdom.settings.section import (
+    Days,
+    Percent,
+    Positive,
+    Seconds,
+    Section,
+    TimeOfDay,
+    polling_interval,
+)
 
 
 class ChamberlainPolling(Section):
@@ -45,7 +53,7 @@ class Thresholds(Section):
 
 
 class Retention(Section):
-    """How long things are kept. Cleaning is daily at 03:00."""
+    """How long things are kept that nobody needs any more."""
 
     log_max_mb: Positive = Field(default=100, description="Size at which a log is rotated.")
     logs_days: Days = Field(default=7, description="Rotated logs and events-*.log.")
@@ -54,7 +62,10 @@ class Retention(Section):
     prompts_days: Days = Field(default=3, description="state/prompts/.")
     session_logs_days: Days = Field(default=7, description="logs/sessions/.")
     seen_days: Days = Field(default=30, description="state/sentinel/seen/.")
-    dead_days: Days = Field(default=30, description="dead/ of all queues; reported before.")
+    dead_days: Days = Field(
+        default=30, description="dead/ of all queues; people are told three days before."
+    )
+    history_days: Days = Field(default=400, description="logs/analysis/ and state/spending/.")
     workspaces_days: Days = Field(
         default=7,
         description="workspace/{general}/{task}/ after the last work there ended; what a soldier "
@@ -80,6 +91,15 @@ class Metrics(Section):
     )
 
 
+class Cleanup(Section):
+    """When what has had its time is removed."""
+
+    at: TimeOfDay = Field(
+        default="03:00",
+        description="Every day, by the kingdom's timezone; made up for after it stood still.",
+    )
+
+
 class TokenLimits(Section):
     """What soldiers may cost."""
 
@@ -90,6 +110,14 @@ class TokenLimits(Section):
         default=70.0, description="Of the budget; above, only urgent work is admitted."
     )
     critical_pct: Percent = Field(default=90.0, description="Above, no work is admitted.")
+    per_task_usd: Annotated[float, Field(gt=0)] | None = Field(
+        default=None,
+        description="Of all attempts at a task; a general's manifest may say less.",
+        examples=[5.0],
+    )
+    per_general_usd: Annotated[float, Field(gt=0)] | None = Field(
+        default=None, description="Of each general in a day. Absent: no limit.", examples=[20.0]
+    )
 
     @model_validator(mode="after")
     def _ascends(self) -> Self:
@@ -98,8 +126,16 @@ class TokenLimits(Section):
         return self
 
 
+class Reporting(Section):
+    """What people are told of days and weeks that are over."""
+
+    daily: bool = Field(default=True, description="A report of the day before.")
+    weekly: bool = Field(default=True, description="On Mondays, one of the week before.")
+    at: TimeOfDay = Field(default="09:00", description="By the kingdom's timezone.")
+
+
 class ChamberlainSettings(Section):
-    """The chamberlain: health, cleaning, budget."""
+    """The chamberlain: health, cleaning, budget, reports."""
 
     polling: ChamberlainPolling = Field(default_factory=ChamberlainPolling)
     heartbeat: Heartbeat = Field(default_factory=Heartbeat)
@@ -108,10 +144,15 @@ class ChamberlainSettings(Section):
         description="Percent in use above which health changes; 100 means never.",
     )
     retention: Retention = Field(
-        default_factory=Retention, description="How long things are kept; cleaned daily at 03:00."
+        default_factory=Retention, description="How long things are kept; kingdom clean shows it."
     )
+    cleanup: Cleanup = Field(default_factory=Cleanup)
     token_limits: TokenLimits = Field(
-        default_factory=TokenLimits, description="What soldiers may cost per day."
+        default_factory=TokenLimits,
+        description="What soldiers may cost. Engines that know no prices cannot keep it.",
+    )
+    report: Reporting = Field(
+        default_factory=Reporting, description="What people are told of the days that are over."
     )
     metrics: Metrics = Field(
         default_factory=Metrics, description="Prometheus text at http://127.0.0.1:PORT/metrics."

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+)
 from pydantic_core import PydanticCustomError
 
 from kingdom.topology import ROLES
+
+_TIME = "(?:[01][0-9]|2[0-3]):[0-5][0-9]"
 
 
 def _null_means_unset(schema: dict[str, Any]) -> None:
@@ -37,6 +47,19 @@ def _variable_name(name: str) -> str:
     return name
 
 
+def _spelled_time(value: object) -> object:
+    """YAML takes 23:30 for a number in base 60."""
+    if type(value) is int and value >= 0:
+        return f"{value // 60:02d}:{value % 60:02d}"
+    return value
+
+
+def _time_of_day(text: str) -> str:
+    if re.fullmatch(_TIME, text) is None:
+        raise PydanticCustomError("time", "must be a time of the day, such as 03:00")
+    return text
+
+
 # Upper bounds keep a slip of the keyboard out of date arithmetic.
 Seconds = Annotated[float, Field(gt=0, le=31_536_000)]
 Pause = Annotated[float, Field(ge=0, le=31_536_000)]
@@ -44,6 +67,12 @@ Days = Annotated[int, Field(ge=1, le=36_500)]
 Positive = Annotated[int, Field(ge=1)]
 Percent = Annotated[float, Field(ge=0, le=100)]
 Variable = Annotated[str, StringConstraints(min_length=1), AfterValidator(_variable_name)]
+TimeOfDay = Annotated[
+    str,
+    BeforeValidator(_spelled_time),
+    AfterValidator(_time_of_day),
+    Field(json_schema_extra={"pattern": f"^{_TIME}$"}),
+]
 
 
 def polling_interval(role: str) -> Any:

@@ -285,6 +285,11 @@ def size_of(descriptor: int) -> int:
     return os.fstat(descriptor).st_size
 
 
+def facts_of_open(descriptor: int) -> os.stat_result:
+    """Of what was opened, whatever its name means by now."""
+    return os.fstat(descriptor)
+
+
 def cut(descriptor: int, size: int) -> None:
     """What comes after so many bytes is gone."""
     os.ftruncate(descriptor, size)
@@ -337,6 +342,16 @@ def names(directory: str) -> list[str]:
         return os.listdir(directory)
     except FileNotFoundError:
         return []
+
+
+def entries(directory: str) -> Iterator[os.DirEntry[str]]:
+    """The same bit by bit, for directories that hold very many."""
+    try:
+        found = os.scandir(directory)
+    except FileNotFoundError:
+        return
+    with found:
+        yield from found
 
 
 def is_in_any(directories: list[str], name: str) -> bool:

@@ -83,6 +83,9 @@ SENTENCES: dict[str, str] = {
     "king_no_question": "{task} asked no question.",
     "king_answered_already": "The question of {task} was answered already.",
     "king_not_installed": "{general}, whose task {task} is, is not installed.",
+    # What the chamberlain says.
+    "chamberlain_dead": "{count} more in dead/ will be removed after {day}. "
+    "See them with: kingdom queue ls --state dead",
     # What a general says of a soldier at work.
     "general_working": "{general} has been at it for {span}: {doing}",
     "general_working_again": "{general} has been at it for {span} (attempt {attempt}): {doing}",
@@ -106,4 +109,53 @@ SENTENCES: dict[str, str] = {
     "({count}, such as {task}). Start it with: kingdom start, or end them with: "
     "kingdom cancel TASK",
     "chamberlain_abandoned_over": "No task waits in vain for {general} any more.",
+    # What the chamberlain found in the events log.
+    "chamberlain_failures": "{general} has failed {count} times in a row. The last time: {error} "
+    "See: kingdom logs {general}",
+    "chamberlain_failures_over": "{general} has completed a task again.",
+    "chamberlain_timeouts": "{count} soldiers ran out of time within an hour, so only urgent work "
+    "is let in for now. See: kingdom top",
+    "chamberlain_timeouts_over": "Soldiers have stopped running out of time.",
+    "chamberlain_undispatched_alive": "The king has not taken up {event} for 30 minutes ({count} "
+    "such), though it is alive. See: kingdom why {event}",
+    "chamberlain_undispatched_silent": "The king has not taken up {event} for 30 minutes ({count} "
+    "such) and shows no sign of life. Restart it with: kingdom restart king",
+    "chamberlain_undispatched_absent": "Nobody has taken up {event} for 30 minutes ({count} "
+    "such): no king runs here. Start it with: kingdom start",
+    "chamberlain_undispatched_over": "No event waits for the king any more.",
+    "chamberlain_deferred": "{event} has been waiting for 30 minutes ({count} such): {reason} "
+    "See: kingdom why {event}",
+    "chamberlain_deferred_over": "No event has to wait that long any more.",
+    # What the chamberlain says of the budget.
+    "chamberlain_budget_warning": "${cost} of today's budget of ${budget} are spent, so only "
+    "urgent work is let in. See: kingdom budget",
+    "chamberlain_budget_critical": "${cost} of today's budget of ${budget} are spent, so no work "
+    "is let in until midnight. Raise token_limits.daily_budget_usd in chamberlain.yaml to go on "
+    "now.",
+    "chamberlain_budget_unpriced": "Besides, there are attempts whose price is unknown: {count}.",
+    "chamberlain_budget_unknown": "No attempt of today has a known price ({count}), so the budget "
+    "cannot be kept. See: kingdom budget",
+    "chamberlain_budget_over": "The budget admits work again (${cost} are spent today).",
+    "chamberlain_budget_known": "Prices are known again (${cost} are spent today).",
+    # What a report says.
+    "chamberlain_report_day": "Report of {date}",
+    "chamberlain_report_week": "Report of the week from {since} to {until}",
+    "chamberlain_report_tasks": "Tasks: {created} created, {completed} completed, {failed} "
+    "failed, {needs_human} with a question",
+    "chamberlain_report_soldiers": "Soldiers: {spawned} sent out, {timeout} out of time",
+    "chamberlain_report_general": "{general}: {count} completed in {mean} on average, 95 % within "
+    "{most}",
+    "chamberlain_report_cost": "Cost: ${usd} (attempts: {attempts})",
+    "chamberlain_report_unpriced": "Attempts whose price is unknown: {count}; it cost more than "
+    "that.",
+    "chamberlain_report_dearest": "Dearest: {task} of {general} (${usd})",
+    "chamberlain_report_failures": "Why tasks failed: {listed}",
+    "chamberlain_report_failures_in_a_row": "{subject} failed three times in a row ({since} – "
+    "{until})",
+    "chamberlain_report_timeouts": "Many soldiers ran out of time ({since} – {until})",
+    "chamberlain_report_undispatched": "Events waited for the king ({since} – {until})",
+    "chamberlain_report_deferred": "Events had to wait for long ({since} – {until})",
+    "chamberlain_report_health": "{at} health went from {before} to {after} ({reason})",
+    "chamberlain_report_dead": "Dead letters: {count}. See: kingdom queue ls --state dead",
+    "chamberlain_report_chart": "Last {days} days: completed {completed}  cost {cost}",
 }

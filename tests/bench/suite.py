@@ -14,10 +14,12 @@ from tests.bench.dispatching import dispatching, reacting
 from tests.bench.figures import Figure
 from tests.bench.hearing import hearing
 from tests.bench.idling import idling
+from tests.bench.keeping import keeping
 from tests.bench.kills import killing
 from tests.bench.parcels import parcel_size
 from tests.bench.place import IN_MEMORY, file_system_of, section, work_directory
 from tests.bench.polling import polling
+from tests.bench.reading import reading
 from tests.bench.report import (
     Rate,
     as_json,
@@ -43,12 +45,29 @@ class Extent:
     dispatches: int
     idle_seconds: float
     crowds: int
+    log_megabytes: int
 
 
 WHOLE = Extent(
-    rounds=11, starts=21, pending=100_000, kills=50, dispatches=3, idle_seconds=60, crowds=5
+    rounds=11,
+    starts=21,
+    pending=100_000,
+    kills=50,
+    dispatches=3,
+    idle_seconds=60,
+    crowds=5,
+    log_megabytes=1024,
 )
-QUICK = Extent(rounds=3, starts=5, pending=5_000, kills=5, dispatches=1, idle_seconds=10, crowds=1)
+QUICK = Extent(
+    rounds=3,
+    starts=5,
+    pending=5_000,
+    kills=5,
+    dispatches=1,
+    idle_seconds=10,
+    crowds=1,
+    log_megabytes=64,
+)
 
 Measured = tuple[list[Figure], list[Rate]]
 
@@ -96,7 +115,9 @@ def _measure(directory: str, extent: Extent) -> Measured:
         "dispatch": lambda place: dispatching(place, extent.dispatches),
         "polling": lambda place: polling(place, extent.rounds, extent.pending),
         "hearing": lambda place: hearing(place, extent.rounds),
+        "events log": lambda place: reading(place, extent.rounds, extent.log_megabytes),
         "soldiers": lambda place: soldiering(place, extent.rounds, extent.crowds),
+        "keeping": lambda place: keeping(place, extent.rounds, extent.pending),
         "idle": lambda place: idling(place, extent.idle_seconds),
     }
     for name, measurement in measurements.items():

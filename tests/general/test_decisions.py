@@ -56,6 +56,25 @@ def code_of(ended: Ended, raw: Raw = NOTHING, spec: Spec = SPEC, **more: Any) ->
 
 
 @pytest.mark.parametrize(
+    ("limit", "code", "step"),
+    [
+        ("task", "budget_exceeded", "report"),
+        ("general", "day_budget_spent", "wait"),
+        ("day", "day_budget_spent", "wait"),
+    ],
+)
+def test_who_is_stopped_by_the_days_budget_goes_on_another_day(
+    limit: str, code: str, step: str
+) -> None:
+    spec = replace(SPEC, budget_usd=0.5, budget_of=limit, session_id="s-1")
+    stopped = Verdict(failure="budget_exceeded")
+    found = verdicts.judge(spec, Ended("ended", 1010, 1), NOTHING, stopped, condemned="")
+    assert found.failure is not None
+    assert (found.failure.code, verdicts.follow(found, 1, Retry())) == (code, step)
+    assert (code in verdicts.CONTINUED) == (step == "wait")
+
+
+@pytest.mark.parametrize(
     ("ended", "raw", "code"),
     [
         (Ended("ended", 1010, 0), DONE, ""),

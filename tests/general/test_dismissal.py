@@ -37,14 +37,13 @@ def general_that_looks_at_nothing_new(barracks: Barracks) -> Iterator[Life]:
     config = LiveConfig(barracks.base, environment(), MovableClock())
     bus = open_bus(barracks.base, config.current.settings, general=NAME)
     internal = InternalLog(barracks.base, NAME, barracks.clock)
-    role = make(
-        Setting(
-            NAME, barracks.base, environment(), bus, config, barracks.clock, get_logger(), internal
-        )
+    setting = Setting(
+        NAME, barracks.base, environment(), bus, config, barracks.clock, get_logger(), internal
     )
+    role = make(setting)
     role.start()
     try:
-        yield Life(barracks, role, bus, said)
+        yield Life(barracks, role, setting, said)
     finally:
         role.stop()
         bus.close()

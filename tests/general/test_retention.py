@@ -10,6 +10,7 @@ import pytest
 from kingdom.general.checkouts.holdings import AsideFacts, CloneFacts, PrivateRef, Survey
 from kingdom.general.sweeping.retention import DAY, Due, Found, Place, due, ref_key
 from kingdom.general.sweeping.rounds import Rounds
+from kingdom.runtime.timekeeping import confirm
 from kingdom.settings.chamberlain import Retention
 from kingdom.store.paths import BaseDir
 from tests.support.kingdom import MovableClock
@@ -116,7 +117,8 @@ class Watch:
 @pytest.fixture
 def watch(base: BaseDir) -> Watch:
     made = Watch(base)
-    assert not made.rounds.is_due(), "nobody knows yet whether the clock is right"
+    for _ in range(24):
+        assert not made.after(hours=1), "nobody knows yet whether the clock is right"
     return made
 
 
@@ -147,7 +149,17 @@ def test_no_round_follows_a_clock_that_was_moved(watch: Watch, days: float) -> N
     watch.clock.wall += timedelta(days=days)
     assert not watch.after(hours=1)
     assert watch.rounds.clock_moved
-    assert watch.after(hours=1), "the next one is as good as any"
+    hours = [watch.after(hours=1) for _ in range(24)]
+    assert hours == [False] * 23 + [True], "it has run for a day without another leap"
+
+
+def test_a_person_may_say_that_the_clock_is_right(watch: Watch) -> None:
+    watch.clock.wall += timedelta(days=400)
+    assert not watch.after(hours=1)
+    confirm(watch.base, watch.clock.now())
+    assert watch.after(hours=1)
+    watch.clock.wall += timedelta(days=400)
+    assert not watch.after(hours=1), "that was said of another time"
 
 
 @pytest.mark.parametrize("days", [-400.0, -1.1, 1.1, 400.0])
@@ -158,8 +170,8 @@ def test_no_round_follows_a_clock_that_was_moved_while_nobody_looked(
     watch.clock.wall += timedelta(days=days)
     assert not watch.rounds.is_due()
     watch.restarted()
-    assert not watch.after(minutes=59)
-    assert watch.after(minutes=1)
+    assert not watch.after(hours=23)
+    assert watch.after(hours=1)
 
 
 def test_what_is_seen_is_remembered_while_it_is_there(watch: Watch) -> None:

@@ -221,7 +221,7 @@ class Barracks:
         role = make(setting)
         role.start()
         try:
-            yield Life(self, role, bus, said)
+            yield Life(self, role, setting, said)
         finally:
             role.stop()
             bus.close()
@@ -260,9 +260,10 @@ class Barracks:
 class Life:
     """One life of a general: it steps as its loop would, until something has come true."""
 
-    def __init__(self, barracks: Barracks, role: General, bus: FileBus, said: StringIO) -> None:
+    def __init__(self, barracks: Barracks, role: General, setting: Setting, said: StringIO) -> None:
         self.role = role
-        self.bus = bus
+        self.setting = setting
+        self.bus = setting.bus
         self.said = said
         self.longest_step = 0.0
         self._barracks = barracks

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +23,7 @@ from kingdom.store import disk
 from kingdom.store.paths import BaseDir
 
 NAME = "chamberlain"
+BEGAN = time.time() - 1.0  # the real time, by which the disk goes
 
 
 @contextmanager
@@ -49,3 +53,21 @@ def said(base: BaseDir) -> list[str]:
     found = Path(base.path("queue", "messages")).glob("*/*.json")
     messages = [json.loads(path.read_text()) for path in found]
     return [one["content"] for one in sorted(messages, key=lambda one: one["id"])]
+
+
+def date_files(base: BaseDir, moment: datetime, since: float = BEGAN) -> None:
+    """What was written just now was written then, as far as the disk tells."""
+    for directory, _, names in os.walk(base.root):
+        for name in names:
+            path = os.path.join(directory, name)
+            if os.lstat(path).st_mtime >= since:
+                os.utime(path, (moment.timestamp(),) * 2, follow_symlinks=False)
+
+
+def write(base: BaseDir, path: str, moment: datetime, content: str = "x") -> Path:
+    """A file of that time."""
+    made = Path(base.path(path))
+    made.parent.mkdir(parents=True, exist_ok=True)
+    made.write_text(content)
+    os.utime(made, (moment.timestamp(),) * 2)
+    return made

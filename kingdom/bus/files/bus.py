@@ -17,7 +17,7 @@ replayed. And a file is never replaced by another message's.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
@@ -33,12 +33,13 @@ from kingdom.bus.files.ledger import Ledger
 from kingdom.bus.files.looking import Looking
 from kingdom.bus.files.neighbours import Neighbours
 from kingdom.bus.files.places import HANDLED, SUFFIX, Places, id_in
-from kingdom.bus.files.pruning import Pruning
+from kingdom.bus.files.pruning import Ended, Pruning
 from kingdom.bus.files.sequence import Sequence as IdSequence
 from kingdom.bus.files.view import View
 from kingdom.bus.port import Accept, Claim, Depth, Move, New, Problem, Recovered, StreamStats
 from kingdom.bus.tally import Tally
 from kingdom.clock import Clock, SystemClock
+from kingdom.errors import TryLater
 from kingdom.models.base import Record
 from kingdom.models.ids import check_id
 from kingdom.store import disk
@@ -260,6 +261,19 @@ class FileBus:
         with self._guard:
             return self._pruning.prune(stream, state or _DONE[stream], before)
 
+    def old_names(self, stream: str, before: datetime, *, state: str = "") -> Iterator[str]:
+        """For who prunes bit by bit: names of what may have ended before then, and an empty word
+        for each other one. It begins with `try_settle`, once for all streams."""
+        return self._pruning.old_names(stream, state or _DONE[stream], before)
+
+    def ended(self, stream: str, name: str, before: datetime, *, state: str = "") -> Ended | None:
+        with self._guard:
+            return self._pruning.ended(stream, state or _DONE[stream], name, before)
+
+    def forget(self, stream: str, those: Sequence[Ended], *, state: str = "") -> int:
+        with self._guard:
+            return self._pruning.forget(stream, state or _DONE[stream], those)
+
     # Only looking
 
     def alike(self, claim: Claim) -> list[str]:
@@ -331,6 +345,17 @@ class FileBus:
     def quiet(self) -> AbstractContextManager[None]:
         """Nobody commits meanwhile, and the files show all that was committed."""
         return self._neighbours.quiet()
+
+    def try_settle(self) -> bool:
+        """Whether the files show all that was committed so far, and no journal has it any more;
+        not while somebody commits, be it one who hangs."""
+        try:
+            with self._guard, self._neighbours.quiet(wait=False):
+                return True
+        except TryLater as busy:
+            if busy.code != "bus_busy":
+                raise
+            return False
 
     def close(self) -> None:
         if self._closed:

@@ -15,6 +15,7 @@ from kingdom.bus.files.places import Places
 from kingdom.bus.files.slot import Slot, others
 from kingdom.bus.lease import Holder
 from kingdom.bus.port import Recovered
+from kingdom.errors import TryLater
 
 
 class Neighbours:
@@ -56,9 +57,10 @@ class Neighbours:
             yield free
 
     @contextmanager
-    def quiet(self) -> Iterator[None]:
+    def quiet(self, *, wait: bool = True) -> Iterator[None]:
         """Nobody commits meanwhile, and everything committed so far is shown, safe, and in no
-        journal: the moment for pruning and for a backup."""
+        journal: the moment for pruning and for a backup. Who does not wait for others is told
+        by `TryLater` that one of them commits just now."""
         self.recover()
         ledger = self._ledger
         with ExitStack() as stack:
@@ -70,7 +72,7 @@ class Neighbours:
                     ledger.finish()
                     journals.append((slot, ledger.journal))
                 else:
-                    journal = self._journal_of(slot, stack)
+                    journal = self._journal_of(slot, stack, wait=wait)
                     ledger.repair.replay(journal)
                     journals.append((slot, journal))
             ledger.make_safe(journals)
@@ -82,9 +84,12 @@ class Neighbours:
             stack.callback(slot.close)
         return found
 
-    def _journal_of(self, slot: Slot, stack: ExitStack) -> Journal:
+    def _journal_of(self, slot: Slot, stack: ExitStack, *, wait: bool = True) -> Journal:
         """Another's journal, with its commit lock held until the stack unwinds."""
-        slot.commit.acquire()
+        if wait:
+            slot.commit.acquire()
+        elif not slot.commit.try_acquire():
+            raise TryLater("Someone commits just now.", remedy="Try again.", code="bus_busy")
         stack.callback(slot.commit.release)
         journal = slot.open_journal(sync=self._sync)
         stack.callback(journal.close)

@@ -21,10 +21,10 @@ from kingdom.envoy.transport import Heard, Reply, Thread
 from kingdom.errors import TryLater
 from kingdom.models.message import MessageBase
 from kingdom.store import disk
+from kingdom.store.log_files import put_away
 from kingdom.store.paths import BaseDir
 
 CHANNEL = "console"
-OLD = ".old"  # where a rotation puts the log
 _INDENT = "  "
 _APART = "  "
 _MARGIN = _INDENT[:1].encode()
@@ -109,7 +109,10 @@ class Console:
             _say(self._terminal, block)
 
     def _shows(self, message_id: str) -> bool:
-        return any(shows(path, message_id) for path in (self._path, self._path + OLD))
+        return any(shows(path, message_id) for path in self._logs())
+
+    def _logs(self) -> list[str]:
+        return [self._path, *put_away(self._path)[-1:]]
 
     def settle(self) -> None:
         if self._unsafe and self._sync:

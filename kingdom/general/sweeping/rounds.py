@@ -1,24 +1,25 @@
-"""When a general looks for what can go: at its start and every hour, and never by a clock that has
-just been moved.
+"""When a general looks for what can go: at its start and every hour, and never by a clock that is
+in doubt.
 
 Keeps `state/{general}/sweep.json`: when the last round was, so that one who is restarted again and
 again does not sweep each time, and since when things are known that do not tell it themselves.
+What is known of the clock is in `clock.json` beside it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 from kingdom.clock import Clock, isoformat
+from kingdom.runtime.timekeeping import Timekeeping
 from kingdom.store import disk
 from kingdom.store.paths import BaseDir
 from kingdom.store.state import read_json, write_json
 
 EVERY = 3600.0
-FARTHEST = timedelta(days=1)  # further, and the clock was moved, or the machine stood still
 
 
 class Rounds:
@@ -26,38 +27,31 @@ class Rounds:
         self._directory = base.path("state", general)
         self._path = base.path("state", general, "sweep.json")
         self._clock = clock
-        self._last: tuple[datetime, float] | None = None  # by both clocks
+        self._time = Timekeeping(base, base.path("state", general, "clock.json"), clock)
+        self._has_looked = False
         self._next = 0.0
         self.clock_moved = False  # before the last round
 
     def is_due(self) -> bool:
         """Asked at every step. Whoever is told yes sweeps; the next round is an hour later."""
         ticks = self._clock.monotonic()
-        if self._last is not None and ticks < self._next:
+        if self._has_looked and ticks < self._next:
             return False
-        now, before = self._clock.now(), self._last
-        self._last, self._next = (now, ticks), ticks + EVERY
-        if before is None:
-            return self._is_due_at_start(now)
-        passed, ticked = now - before[0], timedelta(seconds=ticks - before[1])
-        return self._begun(now, moved=abs(passed - ticked) > FARTHEST)
-
-    def _is_due_at_start(self, now: datetime) -> bool:
-        """Without a former round, nobody knows whether the clock can be believed."""
-        last = _moment(self._read().get("looked_at"))
-        if last is None:
-            self._note(now, {})
+        now, is_first = self._clock.now(), not self._has_looked
+        self._has_looked, self._next = True, ticks + EVERY
+        is_believed = self._time.look()
+        if is_first and (left := self._left_of_hour(now)):
+            self._next = ticks + left
             return False
-        left = EVERY - (now - last).total_seconds()
-        if 0.0 < left <= EVERY:
-            self._next -= EVERY - left
-            return False
-        return self._begun(now, moved=abs(now - last) > FARTHEST)
-
-    def _begun(self, now: datetime, *, moved: bool) -> bool:
-        self.clock_moved = moved
+        self.clock_moved = self._time.leapt
         self._note(now, self.seen())
-        return not moved
+        return is_believed
+
+    def _left_of_hour(self, now: datetime) -> float:
+        """Seconds, of the one that a former life began."""
+        last = _moment(self._read().get("looked_at"))
+        left = 0.0 if last is None else EVERY - (now - last).total_seconds()
+        return left if 0.0 < left <= EVERY else 0.0
 
     def seen(self) -> dict[str, float]:
         found = self._read().get("seen")

@@ -117,6 +117,10 @@ OF_TASKS: dict[str, tuple[str, str]] = {
         "병사가 허락된 비용을 다 쓰고도 끝내지 못했습니다.",
         "작업의 예산을 올리거나 일을 더 작게 나눈 뒤: kingdom retry TASK",
     ),
+    "day_budget_spent": (
+        "병사가 일을 마치기 전에 오늘의 예산이 다 떨어졌습니다.",
+        "내일 이어서 하거나, chamberlain.yaml 파일의 token_limits 한도를 올리면 이어서 합니다.",
+    ),
     "empty_run": (
         "엔진은 성공이라고 했지만 모델은 아무 말도 하지 않았습니다.",
         "무슨 말을 남겼는지 보려면: kingdom logs SOLDIER",

@@ -1,0 +1,1 @@
+"""What has had its time goes, and nothing that somebody still needs."""
