@@ -88,7 +88,8 @@ class Life:
             while self.clock.now() < until:
                 wait = role.step()
                 self.date_logs()
-                step = timedelta(seconds=wait if wait < 1.0 else max(wait, TICK))
+                # Between two looks some time passes, however little is asked for.
+                step = timedelta(seconds=max(wait, 0.01) if wait < 1.0 else max(wait, TICK))
                 self._pass(bus, coming, self.clock.now() + step, at_once)
 
     def _pass(self, bus: FileBus, coming: list[datetime], until: datetime, at_once: int) -> None:
