@@ -24,7 +24,17 @@ NAMES = ("os", "fcntl", "_libc")
 NOT_CALLS = {"fsencode", "fsdecode", "strerror", "getpid"}
 
 # What these do, a dead process has not done: before and after them the disk is the same.
-CHANGE_NOTHING = {"access", "lstat", "listdir", "pread", "read", "fstat", "close", "flock"}
+CHANGE_NOTHING = {
+    "access",
+    "lstat",
+    "listdir",
+    "scandir",
+    "pread",
+    "read",
+    "fstat",
+    "close",
+    "flock",
+}
 
 Observer = Callable[[str, tuple[Any, ...], Callable[[], Any]], Any]
 
