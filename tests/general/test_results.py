@@ -53,6 +53,7 @@ def test_each_kind_of_result_and_each_fault_ends_in_one_result(barracks: Barrack
         assert result["trace_id"] == task["trace_id"]
         assert result["metrics"].keys() >= {"duration_seconds", "attempts", "engine", "soldier_id"}
     assert barracks.leftovers() == []
+    assert not list(Path(barracks.base.results).glob(f"{ids['huge']}-raw-*"))
     assert len(barracks.events("soldier.spawned")) == len(ids)
     assert len(barracks.events("soldier.completed")) == len(ids)
 
