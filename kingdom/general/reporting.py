@@ -266,9 +266,10 @@ class Reporter:
                 "engine": spec.engine,
                 "session_id": judgement.session_id if goes_on else None,
                 "workspace": spec.place or spec.cwd,
-                "metrics": dict(judgement.metrics),
+                "metrics": verdicts.without_soldier_s(judgement.metrics),
                 "told": dict(spec.told),
-                "spent_usd": spec.spent_usd + budget.counted(judgement.metrics, spec.budget_usd),
+                "spent_usd": spec.spent_usd + judgement.counted_usd,
+                "spent_is_guess": spec.spent_is_guess or budget.UNKNOWN in judgement.metrics,
                 **more,
             },
         )

@@ -61,6 +61,7 @@ class Spec:
     max_output_bytes: int | None = None  # on standard output and standard error together
     earlier: Mapping[str, Any] = field(default_factory=dict)  # metrics of the session's last run
     spent_usd: float = 0.0  # by earlier attempts
+    spent_is_guess: bool = False  # in part: not all of them told
     budget_usd: float | None = None  # what this one may spend
     budget_of: str = ""  # whose limit that is: of its task, its general today, or all today
     told: Mapping[str, Any] = field(default_factory=dict)  # to its thread: `at`, `text`, `message`
