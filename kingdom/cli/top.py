@@ -20,8 +20,8 @@ def parser() -> Parser:
     made = Parser(
         "top",
         "Shows roles, engine, queues and soldiers with what each is doing, again and again; q "
-        "leaves. SPENT is what earlier attempts at the task cost. Without a terminal it prints one "
-        "round; for programs: kingdom status --json.",
+        "leaves. SPENT is what earlier attempts at the task cost, with ~ if part of it is a guess. "
+        "Without a terminal it prints one round; for programs: kingdom status --json.",
         "kingdom top",
         "kingdom top --every 5",
         "kingdom top --once",

@@ -52,7 +52,7 @@ def _soldiers(found: dict[str, Any]) -> list[Line]:
 
 
 def _soldier(one: dict[str, Any]) -> dict[str, str]:
-    up, spent, state = one["up_seconds"], one.get("spent_usd"), one.get("state")
+    up, state = one["up_seconds"], one.get("state")
     attempt = one.get("attempt")
     return {
         "TASK": str(one.get("task_id")),
@@ -60,11 +60,16 @@ def _soldier(one: dict[str, Any]) -> dict[str, str]:
         "FOR": "" if up is None else age(up),
         "STATE": "" if state in (None, "running") else str(state),
         "ATTEMPT": "" if attempt in (None, 1) else str(attempt),
-        "SPENT": f"${spent:.2f}" if isinstance(spent, int | float) else "",
+        "SPENT": _spent(one),
         "CPU": _cpu(one),
         "MEMORY": _memory(one),
         "DOING": str(one.get("doing") or ""),
     }
+
+
+def _spent(one: dict[str, Any]) -> str:
+    spent, about = one.get("spent_usd"), "~" if one.get("spent_is_guess") else ""
+    return f"{about}${spent:.2f}" if isinstance(spent, int | float) else ""
 
 
 def _role(one: dict[str, Any]) -> tuple[str, ...]:

@@ -102,6 +102,14 @@ class Hosts:
             user_config=self._settings.user_config,
         )
 
+    def renewed(self, remote: Remote, refused: Access) -> Access | None:
+        """After a refusal: with what `gh` has by now, if that is something else."""
+        with self._lock:
+            if self._of_gh.get(remote.host, (0.0, ""))[1] == refused.token:
+                self._of_gh.pop(remote.host, None)
+        access = self.access(remote)
+        return access if access.token not in ("", refused.token) else None
+
     def _named(self, repo: str) -> Remote:
         return read_url(self._settings.url.replace("{repo}", repo.removesuffix(".git")))
 
@@ -133,7 +141,8 @@ class Hosts:
             asked, token = self._of_gh.get(host, (float("-inf"), ""))
             if _CLOCK.monotonic() - asked > _GH_REMEMBERED:
                 token = gh.token_for(_without_port(host), self._of_the_login)
-                self._of_gh[host] = (_CLOCK.monotonic(), token)
+                if token:  # else it was too slow, or someone is about to log in
+                    self._of_gh[host] = (_CLOCK.monotonic(), token)
             return token
 
 

@@ -9,9 +9,10 @@ Nothing is sent twice from here and nothing waits for a limit to pass: whoever a
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -35,7 +36,7 @@ TIMEOUT = 15
 DEADLINE = 60.0  # for a whole answer
 PER_PAGE = 100
 MOST_PAGES = 300
-NOT_MODIFIED = 304
+NOT_MODIFIED, NOT_KNOWN = 304, 401
 _LONGEST_URL = 500
 
 
@@ -81,7 +82,7 @@ class GitHub:
     """One account's view of GitHub. Every method waits for GitHub, each request at most a while.
 
     Threads may share one: their requests queue up. `pace` is the least time between two requests,
-    and between two that change something.
+    and between two that change something. `renew` is asked for the token again when it is refused.
     """
 
     def __init__(
@@ -93,6 +94,7 @@ class GitHub:
         timeout: int = TIMEOUT,
         deadline: float = DEADLINE,
         pace: tuple[float, float] = (0.25, 1.0),
+        renew: Callable[[], str] | None = None,
     ) -> None:
         address = urlsplit(api_url)
         if address.scheme not in ("http", "https") or not address.hostname:
@@ -102,7 +104,11 @@ class GitHub:
         self._token = token
         self._api_url = api_url.rstrip("/")
         self._clock = clock or SystemClock()
-        self._line = Line(token, self._api_url, timeout=timeout, deadline=deadline, pace=pace)
+        self._renew = renew
+        self._open = partial(
+            Line, api_url=self._api_url, timeout=timeout, deadline=deadline, pace=pace
+        )
+        self._line = self._open(token)
         self._lock = threading.Lock()
         self._left_alone_until: datetime | None = None
         self._me: str | None = None
@@ -257,6 +263,8 @@ class GitHub:
         with self._lock:
             self._respect_limits()
             status, said, body = self._line.exchange(verb, path, asked, given, headers or {})
+            if status == NOT_KNOWN and self._has_new_token():
+                status, said, body = self._line.exchange(verb, path, asked, given, headers or {})
             now = self._clock.now()
             fault = fault_in(status, said, body, token=self._token, now=now)
             if isinstance(fault, GitHubLimited):
@@ -264,6 +272,18 @@ class GitHub:
         if fault is not None and status != NOT_MODIFIED:
             raise fault
         return status, said, body
+
+    def _has_new_token(self) -> bool:
+        """Whether there is another than the one that was refused; from here on it is used."""
+        try:
+            token = self._renew() if self._renew is not None else ""
+        except GitHubRefused:
+            return False
+        if token in ("", self._token):
+            return False
+        self._line.close()
+        self._token, self._line, self._me = token, self._open(token), None
+        return True
 
     def _respect_limits(self) -> None:
         until, now = self._left_alone_until, self._clock.now()

@@ -8,6 +8,7 @@ the wrapper imports.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -22,6 +23,7 @@ def write_said(engine: str, task_id: str, stdout: str, result_path: str) -> bool
     if found is None:
         return False
     text = json.dumps({"task_id": task_id, **found}, ensure_ascii=False, indent=2) + "\n"
+    disk.make_directory(os.path.dirname(result_path))  # a soldier may have removed it
     disk.replace(result_path, text.encode("utf-8", "replace"), sync=False)
     return True
 

@@ -184,7 +184,7 @@ class Wrapper:
     def _lingers(self) -> str:
         """A program that reported some time ago, has said nothing since, and does not end; or
         never stops talking."""
-        facts = disk.facts_of(str(self._spec["result_path"]))
+        facts = disk.facts_in_foreign(str(self._spec["result_path"]))
         limit, now = _number(self._spec["linger_seconds"]), time.time()
         if facts is None or now - facts.st_mtime < limit:
             return ""

@@ -190,7 +190,8 @@ OF_TASKS = (
         "budget_exceeded",
         "never",
         "The soldier spent all the money it may spend and was not done.",
-        "Raise the task's budget, or make the work smaller; then: kingdom retry TASK.",
+        "Raise limits.budget_usd in the general's manifest.yaml, or make the work smaller; then: "
+        "kingdom retry TASK.",
     ),
     Failure(
         "day_budget_spent",

@@ -83,6 +83,7 @@ class Attempt:
             "started_at": isoformat(datetime.fromtimestamp(spec.started_at, UTC)),
             "state": str(self.stage),
             **({"spent_usd": spec.spent_usd} if spec.spent_usd else {}),
+            **({"spent_is_guess": True} if spec.spent_is_guess else {}),
             **({"doing": self.doing} if self.doing else {}),
         }
 

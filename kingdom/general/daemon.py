@@ -231,8 +231,7 @@ class General:
             self._following.look(attempt)
         if isinstance(fate, Ended):
             attempt.has_ended = True
-            if self._winding_up.is_done(attempt, fate, self._package.manifest.retry):
-                self._reporter.harvest(attempt, fate, self._package.manifest)
+            if self._winding_up.finish(attempt, fate, self._package.manifest):
                 self._let_go(attempt)
         elif isinstance(fate, NeverBegan):
             self._give_up_start(attempt, fate)

@@ -14,7 +14,7 @@ from kingdom.general import verdicts
 from kingdom.general.attempt import Attempt
 from kingdom.general.spec import Ended, Spec
 from kingdom.general.verdicts import Judgement, Raw
-from kingdom.runtime.role import Setting
+from kingdom.runtime.role import PASSING, Setting
 from kingdom.runtime.secrets import Masker
 from kingdom.store import disk
 
@@ -33,7 +33,7 @@ class Findings:
         spec = attempt.spec
         assert spec is not None
         if ended.reason in ("ended", "lingered"):
-            write_said(spec.engine, spec.task_id, spec.stdout, spec.result_path)
+            _write_said(spec)
         raw = verdicts.read_raw(spec.result_path, spec.task_id)
         judgement = verdicts.judge(
             spec,
@@ -87,3 +87,12 @@ class Findings:
         said = next((line.strip() for line in reversed(lines) if line.strip()), "")
         shown = self._masker.text(said)
         return shown if len(shown) <= _LAST_WORDS else f"{shown[:_LAST_WORDS]}…"
+
+
+def _write_said(spec: Spec) -> None:
+    """A full disk is waited for; a soldier that spoiled its own place has no result."""
+    try:
+        write_said(spec.engine, spec.task_id, spec.stdout, spec.result_path)
+    except OSError as error:
+        if error.errno in PASSING:
+            raise

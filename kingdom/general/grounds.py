@@ -175,9 +175,14 @@ class Grounds:
         wanted = (watcher.api_url, watcher.token_env)
         with self._lock:
             if self._hub is None or self._hub[0] != wanted:
-                token = find_token(self._setting.environment, watcher.token_env, watcher.api_url)
-                self._hub = wanted, GitHub(token, watcher.api_url, clock=self._setting.clock)
+                self._hub = wanted, self._opened_hub(watcher)
             return self._hub[1]
+
+    def _opened_hub(self, watcher: GithubWatcher) -> GitHub:
+        def token() -> str:
+            return find_token(self._setting.environment, watcher.token_env, watcher.api_url)
+
+        return GitHub(token(), watcher.api_url, clock=self._setting.clock, renew=token)
 
     def _ask(self, when: str, task_id: str, act: Any) -> None:
         self._busy.add(task_id)

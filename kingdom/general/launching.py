@@ -14,7 +14,7 @@ from kingdom.engines.choice import Engines
 from kingdom.engines.port import Engine, Order
 from kingdom.engines.tree import MARK
 from kingdom.errors import KingdomError, NeverWorks
-from kingdom.general import allowance, workspace
+from kingdom.general import allowance, budget, workspace
 from kingdom.general.brief import guides
 from kingdom.general.brief.guides import Told
 from kingdom.general.checkouts.repositories import Checkout
@@ -72,6 +72,7 @@ class _Job:
     checkout: Checkout | None
     earlier: Mapping[str, Any]  # what an earlier attempt, or the task this one continues, left
     spent_usd: float  # by earlier attempts at this task
+    spent_is_guess: bool
     allowed: Allowed  # to this one
 
     @property
@@ -129,8 +130,7 @@ class Launcher:
             raise EngineUnsupported(f"{general.name} does not work with {engine.name}.")
         try:
             job = self._job(task, attempt, config, general, engine, checkout)
-            if job.allowed.limit == TASK and job.allowed.usd is not None and job.allowed.usd <= 0:
-                raise BudgetExceeded(f"${job.spent_usd:.2f} are spent.")
+            _check_budget(job)
             return self._furnished(job)
         except OSError as error:
             raise WorkspaceFailed(f"{error.filename}: {error.strerror}.") from error
@@ -174,6 +174,7 @@ class Launcher:
             checkout=checkout,
             earlier=earlier,
             spent_usd=spent,
+            spent_is_guess=bool(self._own(task, attempt).get("spent_is_guess")),
             allowed=self._purse.allowed(general.manifest.limits.budget_usd, spent),
         )
 
@@ -256,6 +257,7 @@ class Launcher:
             max_output_bytes=job.config.settings.system.runtime.max_output_mb * MEGABYTE,
             earlier=_metrics_of_session(job, plan.session_id),
             spent_usd=job.spent_usd,
+            spent_is_guess=job.spent_is_guess,
             budget_usd=job.allowed.usd,
             budget_of=job.allowed.limit,
             told=job.told_of_progress,
@@ -278,6 +280,13 @@ class Launcher:
     def argv(self, spec: Spec) -> list[str]:
         """What the session runs."""
         return attempts.argv(self._base, spec.soldier_id)
+
+
+def _check_budget(job: _Job) -> None:
+    left, whose = job.allowed
+    if whose == TASK and left is not None and budget.is_spent(left, job.spent_usd):
+        how = "counted as spent, in part by a guess" if job.spent_is_guess else "spent"
+        raise BudgetExceeded(f"${job.spent_usd:.2f} of ${left + job.spent_usd:.2f} are {how}.")
 
 
 def _variables_of(engine: Engine, config: Config) -> Sequence[str]:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from kingdom.clock import isoformat
 from kingdom.errors import TryLater
+from kingdom.general import budget
 from kingdom.general.spec import Spec
 from kingdom.runtime.role import Setting
 from kingdom.settings.chamberlain import TokenLimits
@@ -21,11 +22,11 @@ from kingdom.store import spending
 from kingdom.store.spending import Day, Spent
 
 TASK, GENERAL, DAY = "task", "general", "day"
-TELL_PRICES = ("claude", "command")
+COMMAND = "command"
+TELL_PRICES = ("claude", COMMAND)
 FREE = ("rehearsal",)  # no model works in it
 REMEDY = "It goes on tomorrow, or when token_limits in chamberlain.yaml allow more."
-# With less left than this share of a limit nothing is begun: it would be stopped at once.
-_LEAST = Decimal("0.02")
+_LEAST = Decimal(str(budget.LEAST))
 
 
 class Allowed(NamedTuple):
@@ -117,9 +118,23 @@ def shortage(limits: TokenLimits, day: Day, general: str) -> str:
 
 
 def price_of(engine: str, metrics: Mapping[str, Any]) -> Decimal | None:
-    """What the engine told; a soldier's own word for it is none."""
+    """What the engine told, which is the least that it cost."""
     if engine in FREE:
         return spending.NOTHING
-    if engine not in TELL_PRICES or metrics.get("cost_unknown"):
-        return None
-    return spending.price(metrics.get("cost_usd"))
+    return spending.price(metrics.get("cost_usd")) if engine in TELL_PRICES else None
+
+
+def told_by_program(engine: str, said: Mapping[str, Any]) -> dict[str, Any]:
+    """What a soldier's own word for its cost is worth: nothing, but where an operator's program is
+    all that can tell, and then only what can be true."""
+    if engine != COMMAND:
+        return {}
+    cost, tokens, models = (said.get(name) for name in ("cost_usd", "tokens", "models"))
+    found: dict[str, Any] = {}
+    if (amount := spending.price(cost)) is not None:
+        found["cost_usd"] = float(amount)
+    if isinstance(tokens, dict):
+        found["tokens"] = spending.counts(tokens)
+    if isinstance(models, list):
+        found["models"] = [one for one in models if isinstance(one, str)]
+    return found

@@ -30,7 +30,6 @@ from kingdom.models.result import ResultBase
 from kingdom.runtime.role import Setting
 from kingdom.runtime.secrets import Masker
 from kingdom.runtime.task_log import TaskLog
-from kingdom.store import disk
 
 WAIT_SECONDS = 30.0
 _KEEPS_CHECKPOINT = ("needs_human", "failed", "killed")
@@ -91,13 +90,22 @@ class Reporter:
         judgement = self._held_against_engine(spec, judgement)
         self.conclude(attempt, judgement, manifest, ended)
         if raw.failure == "result_too_large":
-            disk.remove(spec.result_path)
+            self._files.discard_raw(spec)
 
     def _note_spending(
         self, attempt: Attempt, spec: Spec, judgement: Judgement, ended: Ended, manifest: Manifest
     ) -> None:
         repo = attempt.task.repo or manifest.default_repo or ""
         self._purse.note(spec, ended.ended_at, repo, judgement.metrics)
+
+    def abandon(self, attempt: Attempt, manifest: Manifest, why: str) -> None:
+        """Its end was decided, and what it left cannot even be judged: nothing of it counts."""
+        spec = attempt.spec
+        assert spec is not None
+        self._warn(attempt, "soldier.not_judged", attempt.condemned, why)
+        attempt.spec = None
+        self.fail(attempt, attempt.condemned, why, manifest)
+        self._files.put_away(spec)
 
     def fail(self, attempt: Attempt, code: str, error: str, manifest: Manifest) -> None:
         """It came to no soldier."""
@@ -258,9 +266,10 @@ class Reporter:
                 "engine": spec.engine,
                 "session_id": judgement.session_id if goes_on else None,
                 "workspace": spec.place or spec.cwd,
-                "metrics": dict(judgement.metrics),
+                "metrics": verdicts.without_soldier_s(judgement.metrics),
                 "told": dict(spec.told),
-                "spent_usd": spec.spent_usd + budget.counted(judgement.metrics, spec.budget_usd),
+                "spent_usd": spec.spent_usd + judgement.counted_usd,
+                "spent_is_guess": spec.spent_is_guess or budget.UNKNOWN in judgement.metrics,
                 **more,
             },
         )

@@ -61,6 +61,7 @@ class Spec:
     max_output_bytes: int | None = None  # on standard output and standard error together
     earlier: Mapping[str, Any] = field(default_factory=dict)  # metrics of the session's last run
     spent_usd: float = 0.0  # by earlier attempts
+    spent_is_guess: bool = False  # in part: not all of them told
     budget_usd: float | None = None  # what this one may spend
     budget_of: str = ""  # whose limit that is: of its task, its general today, or all today
     told: Mapping[str, Any] = field(default_factory=dict)  # to its thread: `at`, `text`, `message`
@@ -181,9 +182,15 @@ class SoldierFiles:
         """It is over; what it wrote and nobody accepted stays for people to see."""
         self.forget(spec.soldier_id)
         place = os.path.dirname(self.raw_result(spec.task_id, spec.soldier_id))
-        leftovers.clear_in(place)
         with suppress(OSError):
+            leftovers.clear_in(place)
             disk.remove_directory(place)
+
+    def discard_raw(self, spec: Spec) -> None:
+        """What it wrote is of no use to anybody."""
+        with suppress(OSError):
+            disk.remove(spec.result_path)
+            disk.remove_directory(os.path.dirname(spec.result_path))
 
     def clear_temporaries(self) -> None:
         """Of a wrapper that was killed while it wrote."""
@@ -207,8 +214,9 @@ class SoldierFiles:
         return os.path.join(self._of_task(task_id, f"raw-{soldier_id}"), RESULT)
 
     def accept_raw(self, spec: Spec) -> None:
-        if disk.exists(spec.result_path):
-            disk.replace_by(spec.result_path, self._of_task(spec.task_id, "raw.json"))
+        target = self._of_task(spec.task_id, "raw.json")
+        if disk.exists(spec.result_path) and not os.path.isdir(target):
+            disk.replace_by(spec.result_path, target)
 
     def heartbeat(self, task_id: str) -> str:
         return self._of_task(task_id, "heartbeat")

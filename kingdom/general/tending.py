@@ -126,7 +126,8 @@ class Tender:
         if limit is None or spec.frozen_at is not None:
             return False
         paths = (spec.heartbeat_path, spec.stdout, spec.stderr, spec.result_path)
-        signs = [facts.st_mtime for path in paths if (facts := disk.facts_of(path)) is not None]
+        looks = map(disk.facts_in_foreign, paths)
+        signs = [facts.st_mtime for facts in looks if facts is not None]
         now = self._clock.now().timestamp()
         if shows_no_progress(spec, now, max(signs, default=None)):
             return True

@@ -16,8 +16,9 @@ from kingdom.engines.port import Verdict
 from kingdom.engines.wrapper import FLOODED
 from kingdom.errors import InvalidFile
 from kingdom.failures import FAILURES, Failure
+from kingdom.general import budget
 from kingdom.general.grounds import Aftermath
-from kingdom.general.purse import DAY, GENERAL
+from kingdom.general.purse import DAY, GENERAL, told_by_program
 from kingdom.general.spec import LOST, Ended, Spec
 from kingdom.models.manifest import Retry
 from kingdom.models.reading import parse
@@ -51,6 +52,7 @@ TASK_STATUS = {
     "killed": "failed",
 }
 STOPPED = "stopped"
+SOLDIER_S = "soldier"
 # After these the next attempt goes on in the same session of the engine, if there is one.
 CONTINUED = (
     STOPPED,
@@ -88,6 +90,7 @@ class Judgement:
     until: datetime | None = None
     metrics: Mapping[str, Any] = field(default_factory=dict)
     session_id: str | None = None
+    counted_usd: float = 0.0  # against the budget of its task
 
 
 Next = Literal["report", "retry", "wait"]
@@ -126,15 +129,29 @@ def judge(
     if code == "budget_exceeded" and spec.budget_of in (GENERAL, DAY):
         code = "day_budget_spent"  # its own budget is not what ended it
     has_a_say = code in ("", "reported_failure")
-    said = raw.result.metrics if raw.result is not None else None
+    metrics = _metrics(spec, raw, verdict)
+    guess = budget.share(ended.reason, spec.elapsed(ended.ended_at), spec.timeout_seconds)
     return Judgement(
         failure=FAILURES[code] if code else None,
         error=error,
         result=raw.result if has_a_say else None,
         until=_moment(ended) if code == STOPPED else verdict.unavailable_until,
-        metrics={**(said or {}), **verdict.metrics},
+        metrics=metrics,
+        counted_usd=budget.counted(metrics, spec.budget_usd, guess),
         session_id=verdict.session_id or spec.session_id,
     )
+
+
+def _metrics(spec: Spec, raw: Raw, verdict: Verdict) -> dict[str, Any]:
+    """What a soldier says of itself stands apart: the kingdom acts upon the rest."""
+    said = raw.result.metrics if raw.result is not None else None
+    if not said:
+        return dict(verdict.metrics)
+    return {**told_by_program(spec.engine, said), **verdict.metrics, SOLDIER_S: said}
+
+
+def without_soldier_s(metrics: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in metrics.items() if name != SOLDIER_S}
 
 
 def _fault(

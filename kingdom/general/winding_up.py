@@ -9,9 +9,9 @@ from kingdom.general.grounds import Aftermath, Grounds, Heard, code_of
 from kingdom.general.reporting import Reporter
 from kingdom.general.spec import Ended
 from kingdom.general.verdicts import follow
-from kingdom.models.manifest import Retry
+from kingdom.models.manifest import Manifest, Retry
 from kingdom.models.task import Task
-from kingdom.runtime.role import Setting
+from kingdom.runtime.role import Setting, may_pass
 
 TASKS = "tasks"
 
@@ -23,7 +23,20 @@ class WindingUp:
         self._grounds = grounds
         self._reporter = reporter
 
-    def is_done(self, attempt: Attempt, ended: Ended, retry: Retry) -> bool:
+    def finish(self, attempt: Attempt, ended: Ended, manifest: Manifest) -> bool:
+        """Whether it is over and reported. Whatever a soldier left, one whose end was decided comes
+        to it: else its general would fall over it in every life."""
+        try:
+            if not self._is_done(attempt, ended, manifest.retry):
+                return False
+            self._reporter.harvest(attempt, ended, manifest)
+        except Exception as error:
+            if not attempt.condemned or may_pass(error):
+                raise
+            self._reporter.abandon(attempt, manifest, f"{type(error).__name__}: {error}")
+        return True
+
+    def _is_done(self, attempt: Attempt, ended: Ended, retry: Retry) -> bool:
         """Whether what it left in its repository is safe, and what it wants outside is done."""
         task, spec = attempt.task, attempt.spec
         assert spec is not None

@@ -212,8 +212,7 @@ class _Patience:
         try:
             act()
         except (TryLater, OSError) as error:
-            is_ours = isinstance(error, TryLater) and not of_machine_only
-            if not is_ours and not _passes(error):
+            if not may_pass(error) or (of_machine_only and not _passes(error)):
                 raise
             code = error.code if isinstance(error, TryLater) else "disk_refused"
             self._wait_for_better_times(str(error), code)
@@ -227,6 +226,11 @@ class _Patience:
         with suppress(OSError):  # a full disk may be what it waits for
             self.beat()
         self.asked.pause(self._pause)
+
+
+def may_pass(error: Exception) -> bool:
+    """Whether the same may work another time."""
+    return isinstance(error, TryLater) or (isinstance(error, OSError) and _passes(error))
 
 
 def _passes(error: TryLater | OSError) -> bool:

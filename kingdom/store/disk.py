@@ -372,3 +372,11 @@ def facts_of(path: str) -> os.stat_result | None:
         return os.lstat(path)
     except FileNotFoundError:
         return None
+
+
+def facts_in_foreign(path: str) -> os.stat_result | None:
+    """The same where a soldier keeps the directory, and may have made anything of it."""
+    try:
+        return os.lstat(path)
+    except OSError:
+        return None

@@ -30,16 +30,26 @@ def _places(base: BaseDir) -> list[str]:
 
 
 def clear_in(directory: str) -> int:
-    """How many there were."""
-    return sum(disk.remove(path) for path in _in(directory))
+    """How many there were. What is no file of ours, whatever its name, stays and harms nobody."""
+    return sum(map(_removed, _in(directory)))
+
+
+def _removed(path: str) -> bool:
+    try:
+        return disk.remove(path)
+    except PermissionError:  # of a directory that became another's
+        return False
 
 
 def _in(directory: str) -> list[str]:
-    return [
+    if not os.path.isdir(directory):
+        return []
+    paths = (
         os.path.join(directory, name)
         for name in disk.names(directory)
         if name.startswith(TEMPORARY_PREFIX) and writer_is_gone(name)
-    ]
+    )
+    return [path for path in paths if os.path.islink(path) or not os.path.isdir(path)]
 
 
 def writer_is_gone(name: str) -> bool | None:

@@ -153,9 +153,9 @@ def _read(line: bytes) -> Spent | None:
         engine=str(raw.get("engine") or ""),
         models=tuple(map(str, models)) if isinstance(models, list) else (),
         cost=price(raw.get("cost_usd")),
-        tokens=_counts(tokens) if isinstance(tokens, dict) else {},
+        tokens=counts(tokens) if isinstance(tokens, dict) else {},
     )
 
 
-def _counts(tokens: dict[str, Any]) -> dict[str, int]:
+def counts(tokens: dict[str, Any]) -> dict[str, int]:
     return {name: many for name, many in tokens.items() if type(many) is int and many >= 0}

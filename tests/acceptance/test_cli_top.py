@@ -79,6 +79,8 @@ def test_it_shows_all_at_a_glance_and_what_changes(terminal: Pane, realm: BaseDi
     assert "STATE" not in shown.partition("ROLE")[0], "a column that says nothing is left out"
     soldiers(realm, {"doing": "Bash: make"}, {"attempt": 2, "spent_usd": 0.256, "state": "frozen"})
     terminal.until("Bash: make", "gen-pr   7m   frozen  2        $0.26")
+    soldiers(realm, {"attempt": 2, "spent_usd": 0.256, "spent_is_guess": True, "state": "frozen"})
+    terminal.until("gen-pr   7m   frozen  2        ~$0.26")
     kingdom("send", "test.nobody", base=realm)
     terminal.until("1 event pending")
 

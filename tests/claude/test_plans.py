@@ -54,6 +54,12 @@ def test_every_attempt_has_a_session_of_its_own_known_beforehand(order: Order) -
     assert value(one, "--session-id") == one.session_id != other.session_id
 
 
+@pytest.mark.parametrize("crumbs", [0.0000001, 0.0, -1.0])
+def test_a_budget_is_never_nothing(order: Order, crumbs: float) -> None:
+    plan = engine().plan(replace(order, budget_usd=crumbs))
+    assert float(value(plan, "--max-budget-usd")) > 0
+
+
 def test_limits_of_the_order_are_passed_on(order: Order) -> None:
     limited = replace(order, max_turns=7, budget_usd=0.5, result_schema={"type": "object"})
     plan = engine(model="opus").plan(limited)

@@ -18,6 +18,7 @@ from tests.support.orders import judged_by
 
 RECORDED = Path(__file__).parent / "recorded"
 ENGINE = ClaudeEngine("claude", {})
+RETRY = '{"type":"system","subtype":"api_retry","attempt":1}'
 SAID = datetime(2026, 11, 15, 8, 0, tzinfo=UTC)
 
 
@@ -73,7 +74,7 @@ def test_a_run_is_not_charged_for_one_before_it_that_nobody_knows_of() -> None:
 def test_what_a_session_has_cost_outlasts_a_kill(output: Path) -> None:
     earlier = judged(RECORDED / "old-begun.jsonl").metrics
     killed = judged(output, exit_code=143, earlier=earlier).metrics
-    assert "cost_usd" not in killed
+    assert killed["cost_usd"] == 0.0
     again = judged(RECORDED / "old-resumed.jsonl", earlier=killed).metrics
     assert again["session_cost_usd"] == pytest.approx(0.005)
 
@@ -85,6 +86,42 @@ def test_a_run_with_several_result_lines_is_paid_for_all(version: str, call: flo
     assert verdict.metrics["tokens"]["input"] == 500
     assert verdict.metrics["turns"] == 5
     assert verdict.last_message == "Over."
+
+
+@pytest.mark.parametrize(
+    "told",
+    [[], ['{"type":"system","subtype":"init","claude_code_version":"2"}', RETRY]],
+)
+def test_a_program_that_never_had_an_answer_cost_nothing(output: Path, told: list[str]) -> None:
+    output.write_text("\n".join(told), "utf-8")
+    metrics = judged(output, exit_code=1).metrics
+    assert metrics["cost_usd"] == 0.0
+    assert "cost_unknown" not in metrics
+
+
+@pytest.mark.parametrize("said", [1, 2])
+def test_what_one_cost_that_was_cut_off_nobody_knows(output: Path, said: int) -> None:
+    output.write_text("\n".join(lines("new-begun")[:said]), "utf-8")
+    metrics = judged(output, exit_code=143).metrics
+    assert metrics["cost_unknown"]
+    assert "cost_usd" not in metrics
+
+
+@pytest.mark.parametrize("version", ["new", "old"])
+def test_what_follows_the_last_result_line_has_no_price(output: Path, version: str) -> None:
+    whole = lines(f"{version}-begun")
+    answer = next(line for line in whole if '"type":"assistant"' in line)
+    entry = json.loads(answer)
+    entry["message"]["id"] = "msg-later"
+    later = json.dumps(entry, separators=(",", ":"))
+    output.write_text("\n".join([*whole, later]), "utf-8")
+    known, cut = judged(RECORDED / f"{version}-begun.jsonl").metrics, judged(output).metrics
+    assert "cost_unknown" not in known
+    assert cut["cost_unknown"]
+    assert cut["partial"]
+    assert cut["cost_usd"] == known["cost_usd"]
+    assert cut["tokens"]["input"] == known["tokens"]["input"] + 100
+    assert cut["turns"] == known["turns"] + 1
 
 
 # Damage

@@ -97,6 +97,30 @@ def test_what_was_done_is_told_also_when_what_is_left_cannot_be_kept(
     assert place.joinpath("a.txt").read_text("utf-8") == "two\n"
 
 
+def test_a_login_that_was_renewed_meanwhile_is_found(barracks: Barracks, tmp_path: Path) -> None:
+    BareRemote(tmp_path / "acme" / "web.git", {"a.txt": "one"})
+    barracks.package(permissions={"actions": ["comment"]})
+    barracks.command(
+        report({"status": "success", "summary": "done", "actions": [COMMENT]}),
+        git={"url": f"{tmp_path}/{{repo}}.git", "use_gh": False},
+    )
+    gh, login = tmp_path / "bin" / "gh", tmp_path / "login"
+    gh.parent.mkdir()
+    gh.write_text(f"#!/bin/sh\ncat {login}\n", "utf-8")
+    gh.chmod(0o755)
+    told = {"payload": {"number": 4}, "type": "github.issue.assigned", "trust": "member"}
+    path = f"{gh.parent}:{os.environ['PATH']}"
+    with FakeGitHub() as hub, barracks.general(env=environment(PATH=path)) as life:
+        barracks.configure("sentinel", polling={"github": {"api_url": hub.url}})
+        barracks.clock.shift(2)
+        for number, token in enumerate(("first-login", "second-login"), 1):
+            hub.token = token
+            login.write_text(f"{token}\n", "utf-8")
+            (id_,) = barracks.publish(repo="acme/web", **told)
+            assert "not done" not in life.result_of(id_)["summary"]
+            assert hub.counts()["comments"] == number
+
+
 def test_what_was_just_fetched_is_remembered_until_the_settings_change(
     barracks: Barracks, tmp_path: Path
 ) -> None:

@@ -163,8 +163,8 @@ def test_a_redirect_to_another_host_does_not_take_the_token_along(realm: Realm) 
         assert thief.authorizations() == set()
 
 
-def test_gh_is_asked_when_there_is_no_token(realm: Realm) -> None:
-    realm.remote()
+def gh_login(realm: Realm) -> Path:
+    """Where the login lies that its gh knows."""
     del realm.environment["GH_TOKEN"]
     programs = realm.root / "bin"
     programs.mkdir()
@@ -172,11 +172,33 @@ def test_gh_is_asked_when_there_is_no_token(realm: Realm) -> None:
         f'#!/bin/sh\n[ "$*" = "auth token --hostname 127.0.0.1" ] && cat {realm.root}/token\n'
     )
     (programs / "gh").chmod(0o755)
-    (realm.root / "token").write_text(f"{TOKEN}\n")
     realm.environment["PATH"] = f"{programs}:{realm.environment['PATH']}"
+    return realm.root / "token"
+
+
+def test_gh_is_asked_when_there_is_no_token(realm: Realm) -> None:
+    realm.remote()
+    gh_login(realm).write_text(f"{TOKEN}\n")
     with git_server(realm.remotes, TOKEN) as server:
         realm.settings |= {"url": server.url, "use_gh": True}
         assert realm.repositories().prepare("acme/shop", "task-1").head
+
+
+def test_a_login_counts_from_when_it_is_there_and_again_when_it_is_another(realm: Realm) -> None:
+    realm.remote()
+    login = gh_login(realm)
+    with git_server(realm.remotes, TOKEN) as server:
+        realm.settings |= {"url": server.url, "use_gh": True, "fresh_seconds": 0.0}
+        repositories = realm.repositories()
+        with pytest.raises(GitRefused):
+            repositories.prepare("acme/shop", "task-1")
+        login.write_text(f"{TOKEN}\n")
+        assert repositories.prepare("acme/shop", "task-2").head
+        server.token = "another"
+        with pytest.raises(GitRefused):
+            repositories.prepare("acme/shop", "task-3")
+        login.write_text("another\n")
+        assert repositories.prepare("acme/shop", "task-4").head
 
 
 def test_gh_looks_where_its_login_lies_and_is_told_no_token(scratch: Path) -> None:

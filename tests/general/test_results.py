@@ -53,6 +53,7 @@ def test_each_kind_of_result_and_each_fault_ends_in_one_result(barracks: Barrack
         assert result["trace_id"] == task["trace_id"]
         assert result["metrics"].keys() >= {"duration_seconds", "attempts", "engine", "soldier_id"}
     assert barracks.leftovers() == []
+    assert not list(Path(barracks.base.results).glob(f"{ids['huge']}-raw-*"))
     assert len(barracks.events("soldier.spawned")) == len(ids)
     assert len(barracks.events("soldier.completed")) == len(ids)
 
@@ -88,7 +89,7 @@ def test_the_final_result_has_the_soldier_s_words_and_only_those_it_may_say(
         "memory_updates": ["tests live in tests/"],
         "notify_channel": "#dev",
         "proclamation": {"channel": "#all", "message": "Shipped."},
-        "metrics": {"tokens": 12},
+        "metrics": {"tokens": 12, "attempts": 9},
         "answered_by": "evt-forged",
         "trace_id": "forged",
         "delivery": {"processed_at": "2026-02-07T10:00:00.000Z"},
@@ -102,7 +103,8 @@ def test_the_final_result_has_the_soldier_s_words_and_only_those_it_may_say(
     assert (result["summary"], result["notify_channel"]) == ("done", "#dev")
     assert (result["trace_id"], result.get("answered_by")) == ("trace-1", None)
     assert "processed_at" not in result["delivery"]
-    assert (result["metrics"]["tokens"], result["metrics"]["attempts"]) == (12, 1)
+    assert result["metrics"]["soldier"] == {"tokens": 12, "attempts": 9}
+    assert result["metrics"]["attempts"] == 1
     learned = Path(barracks.base.memory, "generals", "gen-pr", "learned-patterns.md")
     assert re.fullmatch(
         r"- \d{4}-\d\d-\d\d( \(untrusted\))? tests live in tests/\n", learned.read_text("utf-8")

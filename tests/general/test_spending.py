@@ -81,7 +81,8 @@ def test_a_rehearsal_costs_nothing_and_who_tells_no_price_has_none() -> None:
     assert price_of("rehearsal", {}) == 0
     assert price_of("codex", {"cost_usd": 1.0}) is None  # only the soldier can have said so
     assert price_of("claude", {"cost_usd": 0.0}) == 0
-    assert price_of("claude", {"cost_usd": 2.5, "cost_unknown": True}) is None
+    assert price_of("claude", {"cost_usd": 2.5, "cost_unknown": True}) == Decimal("2.5")
+    assert price_of("claude", {"cost_unknown": True}) is None
     assert price_of("claude", {}) is None
 
 

@@ -69,6 +69,12 @@ class Barracks:
         runtime = {"engine": "command", "command": {"argv": ["./act"]}}
         self.configure("system", durability="fast", runtime=runtime, **system)
 
+    def claude(self, script: str) -> None:
+        """The same, for soldiers that are taken for Claude Code and print what it would."""
+        self._program("act", script)
+        runtime = {"engine": "claude", "claude": {"command": "./act"}}
+        self.configure("system", durability="fast", runtime=runtime)
+
     def with_tmux(self, script: str) -> dict[str, str]:
         """An environment in which tmux is this shell script."""
         self._program("tmux", script)
@@ -234,6 +240,12 @@ class Barracks:
 
     def kill(self, pid: int, number: int = signal.SIGKILL) -> int:
         os.kill(pid, number)
+        self._children.remove(pid)
+        return os.waitpid(pid, 0)[1]
+
+    def ended(self, pid: int) -> int:
+        """The wait status of one that ends by itself."""
+        eventually(lambda: not is_alive(pid), f"{pid} ends")
         self._children.remove(pid)
         return os.waitpid(pid, 0)[1]
 

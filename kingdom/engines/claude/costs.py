@@ -4,6 +4,9 @@ Versions differ in what they report after `--resume`: up to 2.1.197 everything i
 ones add up `total_cost_usd`, `modelUsage` and `duration_api_ms` over the session (a run that was
 asked to end is in it, one that was killed is not), and have the run's own in
 `model_usage_since_last_result`. `usage` and `num_turns` are of each result line in all of them.
+
+What follows the last result line has no price: then `cost_unknown`, and `cost_usd` is what came
+before. A program that never asked the model anything has cost nothing.
 """
 
 from __future__ import annotations
@@ -24,18 +27,23 @@ def metrics(account: Account, earlier: Mapping[str, Any]) -> dict[str, Any]:
         "turns": _turns(account),
         "models": list(account.models),
         "version": account.version or None,
-        "partial": not account.results or None,  # ended by force: tokens are a lower bound
-        "cost_unknown": not account.results or None,
+        "partial": account.is_cut or None,  # tokens are a lower bound
+        "cost_unknown": account.is_cut or None,
         "denied_tools": denied_tools(account) or None,
-        **(_money(account, earlier) if account.results else _unchanged(earlier)),
+        **(_money(account, earlier) if account.results else _unchanged(account, earlier)),
     }
     return {name: value for name, value in found.items() if value is not None}
 
 
 def spent(account: Account, earlier: Mapping[str, Any]) -> dict[str, int]:
-    """Tokens of this run, by the larger of two accounts: after a broken stream one has gaps."""
+    """Tokens of this run, of which after the last result line only what was seen."""
     if not account.results:
         return _sum(account.usage.values())
+    return _sum((_told_of(account, earlier), _sum(account.unbilled.values())))
+
+
+def _told_of(account: Account, earlier: Mapping[str, Any]) -> dict[str, int]:
+    """By the larger of two accounts: after a broken stream one has gaps."""
     told, recent = _told(account), _recent(account)
     if recent is not None:
         return _larger(told, _sum(tokens(one) for one in recent))
@@ -55,16 +63,17 @@ def _money(account: Account, earlier: Mapping[str, Any]) -> dict[str, float]:
         cost = total - before if recent is None else sum(number(one, "costUSD") for one in recent)
         api = max(seconds - before_seconds, 0.0)
     return {
-        "cost_usd": round(cost, 6),
+        "cost_usd": round(max(cost, 0.0), 6),
         "session_cost_usd": round(total, 6),
         "api_seconds": round(api, 3),
         "session_api_seconds": round(seconds, 3),
     }
 
 
-def _unchanged(earlier: Mapping[str, Any]) -> dict[str, Any]:
+def _unchanged(account: Account, earlier: Mapping[str, Any]) -> dict[str, Any]:
     names = ("session_cost_usd", "session_api_seconds")
-    return {name: earlier[name] for name in names if name in earlier}
+    known = {name: earlier[name] for name in names if name in earlier}
+    return known if account.is_cut else {**known, "cost_usd": 0.0}
 
 
 def _told(account: Account) -> dict[str, int]:
@@ -97,7 +106,8 @@ def _per_model(result: Entry) -> dict[str, int]:
 def _turns(account: Account) -> int:
     if not account.results:
         return len(account.usage)
-    return int(sum(number(result, "num_turns") for result in account.results))
+    told = sum(number(result, "num_turns") for result in account.results)
+    return int(told) + len(account.unbilled)
 
 
 def denied_tools(account: Account) -> list[str]:

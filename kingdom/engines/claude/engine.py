@@ -23,6 +23,7 @@ SETTINGS_SUFFIX = ".settings"
 # What the program uses to log in, if it does not find a login of the user's on this machine. They
 # are for a manifest's permissions.env; none is passed on by itself.
 CREDENTIALS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
+_LEAST_USD = 0.000001
 _ANSWER_SECONDS = 300  # until the first byte; streams that go on are not cut by it
 ALONE = {
     "DISABLE_AUTOUPDATER": "1",
@@ -103,7 +104,7 @@ class ClaudeEngine:
         given = {
             "--model": order.model or self._model,
             "--max-turns": order.max_turns,
-            "--max-budget-usd": None if order.budget_usd is None else f"{order.budget_usd:.6f}",
+            "--max-budget-usd": _money(order.budget_usd),
             "--json-schema": json.dumps(order.result_schema) if order.result_schema else None,
         }
         return tuple(
@@ -132,3 +133,8 @@ class ClaudeEngine:
 
     def judge(self, evidence: Evidence) -> Verdict:
         return judging.judge(evidence, stream.read(evidence.stdout_path))
+
+
+def _money(usd: float | None) -> str | None:
+    """Never nothing, which would be no limit or none that is understood."""
+    return None if usd is None else f"{max(usd, _LEAST_USD):.6f}"

@@ -29,11 +29,19 @@ class Account(accounts.Account):
     retry: Entry = field(default_factory=dict)
     limit: Entry = field(default_factory=dict)  # the last news of a usage limit
     usage: dict[str, dict[str, int]] = field(default_factory=dict)  # per message of the model
+    unbilled: dict[str, dict[str, int]] = field(default_factory=dict)  # since the last result line
     models: dict[str, None] = field(default_factory=dict)
 
     @property
     def result(self) -> Entry:
         return self.results[-1] if self.results else {}
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the model was asked something that no result line tells the cost of. Before its
+        first answer it was if the program has begun, and does not complain that there is none."""
+        waits = bool(self.version) and not self.retry
+        return bool(self.unbilled) or (not self.results and waits)
 
 
 def read(path: str) -> Account:
@@ -49,6 +57,7 @@ def _take(account: Account, entry: Entry) -> None:
     kind = entry.get("type")
     if kind == "result":
         account.results.append(entry)
+        account.unbilled.clear()
     elif kind == "rate_limit_event":
         account.limit = part(entry, "rate_limit_info")
     elif kind == "assistant":
@@ -66,7 +75,8 @@ def _take_message(account: Account, entry: Entry) -> None:
     model = text(message, "model")
     if model and model != SYNTHETIC:
         account.models[model] = None
-        account.usage[text(message, "id")] = tokens(part(message, "usage"))
+        used = tokens(part(message, "usage"))
+        account.usage[text(message, "id")] = account.unbilled[text(message, "id")] = used
     if entry.get("parent_tool_use_id") is not None:
         return  # a helper of the soldier's
     account.error = text(entry, "error")

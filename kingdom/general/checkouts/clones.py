@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from typing import TypeVar
 
 from kingdom.clients.git import Git, Place
-from kingdom.clients.git_faults import CloneBroken, GitBusy, RefMissing
+from kingdom.clients.git_faults import CloneBroken, GitBusy, GitRefused, RefMissing
 from kingdom.clients.git_hosts import GitSettings, Hosts
 from kingdom.clients.programs import Said
 from kingdom.clock import SystemClock
@@ -150,7 +150,14 @@ class Clones:
     ) -> Said:
         """Run git in a view, with leave to reach this remote."""
         whole = Place(at.git_dir, at.common_dir, at.work_tree, at.index, clone.objects)
-        return self._git.run(*words, at=whole, access=self._hosts.access(remote), fine=fine)
+        access = self._hosts.access(remote)
+        try:
+            return self._git.run(*words, at=whole, access=access, fine=fine)
+        except GitRefused:  # which has done nothing
+            renewed = self._hosts.renewed(remote, access)
+            if renewed is None:
+                raise
+        return self._git.run(*words, at=whole, access=renewed, fine=fine)
 
     def _ask_for_head(self, clone: Clone, remote: Remote) -> str:
         with clone.view() as view:

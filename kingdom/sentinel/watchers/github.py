@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
+from functools import partial
 from typing import Any
 
 from kingdom.clients.github import GitHub, Reply
@@ -60,11 +61,12 @@ _NUMBER = re.compile(r"/(?:pulls|issues)/(\d+)$")
 
 
 def make(settings: GithubWatcher, setting: Setting) -> GitHubWatcher:
+    token = partial(find_token, setting.environment, settings.token_env, settings.api_url)
     try:
-        token = find_token(setting.environment, settings.token_env, settings.api_url)
+        known = token()
     except GitHubRefused as error:
         raise WatcherOff(error.sentence, remedy=error.remedy) from None
-    hub = GitHub(token, settings.api_url, clock=setting.clock, pace=_PACE)
+    hub = GitHub(known, settings.api_url, clock=setting.clock, pace=_PACE, renew=token)
     return GitHubWatcher(settings, setting, hub)
 
 

@@ -1,0 +1,97 @@
+"""Soldiers that spoil the place where their result belongs: they fail, and nobody else does."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kingdom.runtime.processes import Seat
+from tests.support.barracks import Barracks
+from tests.support.soldiers import report
+from tests.support.waiting import eventually
+
+PLACE = 'place=$(dirname "$KINGDOM_RESULT_PATH")\n'
+TEMPORARY = ".tmp-4194303-1-x"  # of a writer that cannot live: pids are smaller
+SHAPES = {
+    "none": 'rm -r "$place"',
+    "a file": 'rm -r "$place"; touch "$place"',
+    "a link to itself": 'rm -r "$place"; ln -s "$place" "$place"',
+    "with a directory like a temporary": f'mkdir "$place/{TEMPORARY}"',
+}
+SAID = json.dumps({"status": "success", "summary": "done"})
+RESULT = json.dumps({"type": "result", "is_error": False, "result": SAID, "total_cost_usd": 0.25})
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_whatever_became_of_its_place_a_soldier_only_fails(barracks: Barracks, shape: str) -> None:
+    barracks.command(f"{PLACE}{SHAPES[shape]}\nsleep 1")
+    barracks.package(limits={"no_progress_seconds": 30.0})
+    (id_,) = barracks.publish()
+    with barracks.general() as life:
+        result = life.result_of(id_)
+        life.until(lambda: barracks.sessions() == [], "nobody is registered")
+    assert result["error_code"] in ("no_result", "result_unreadable")
+    assert list(Path(barracks.base.soldiers).iterdir()) == []
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_same_when_the_result_is_in_what_it_said(barracks: Barracks, shape: str) -> None:
+    barracks.claude(f"{PLACE}{SHAPES[shape]}\ncat <<'END'\n{RESULT}\nEND")
+    barracks.package()
+    (id_,) = barracks.publish()
+    with barracks.general() as life:
+        result = life.result_of(id_)
+    is_there = shape not in ("a file", "a link to itself")
+    assert result["status"] == ("success" if is_there else "failed")
+
+
+def test_a_directory_named_like_a_temporary_keeps_no_role_from_its_seat(
+    barracks: Barracks,
+) -> None:
+    for place in (barracks.base.results, barracks.base.state):
+        Path(place, TEMPORARY).mkdir(parents=True)
+    Path(barracks.base.state, ".tmp-4194303-1-y").touch()
+    Seat(barracks.base, "king").take().close()
+    assert sorted(path.name for path in Path(barracks.base.state).glob(".tmp-*")) == [TEMPORARY]
+
+
+# The place of what the next attempt begins with is taken, so its end cannot be noted.
+UNJUDGED = f'{PLACE}mkdir -p "${{place%-raw-*}}-checkpoint.json"\n' + report(
+    {"status": "failed", "summary": "no", "error": "no"}
+)
+
+
+def crash(barracks: Barracks, id_: str, times: int) -> None:
+    """So many lives of a general that end over this task."""
+    for _ in range(times):
+        pid = barracks.spawn()
+        assert barracks.ended(pid), "it fell over"
+    assert barracks.result(id_) is None
+
+
+def test_a_task_that_its_general_falls_over_comes_to_its_end(barracks: Barracks) -> None:
+    barracks.command(UNJUDGED, delivery={"tasks": {"max_crashes": 2}})
+    barracks.package()
+    (id_,) = barracks.publish()
+    crash(barracks, id_, 3)
+    pid = barracks.spawn()
+    eventually(lambda: barracks.result(id_), "a result")
+    result = barracks.result(id_) or {}
+    assert result["error_code"] == "crashed_too_often"
+    assert "IsADirectoryError" in result["error"]
+    eventually(lambda: not list(Path(barracks.base.soldiers).iterdir()), "its files are gone")
+    barracks.kill(pid)
+
+
+def test_and_can_be_cancelled_before_that(barracks: Barracks) -> None:
+    barracks.command(UNJUDGED)
+    barracks.package()
+    (id_,) = barracks.publish()
+    crash(barracks, id_, 1)
+    barracks.ask(f"{id_}.cancel")
+    pid = barracks.spawn()
+    eventually(lambda: barracks.result(id_), "a result")
+    assert (barracks.result(id_) or {})["error_code"] == "cancelled"
+    barracks.kill(pid)
