@@ -63,7 +63,12 @@ class Grounds:
         self._lock = threading.Lock()
         self._opened: tuple[object, Repositories] | None = None
         self.fileno = self._errands.fileno
-        self.close = self._errands.close
+
+    def close(self) -> None:
+        """Nobody waits: an errand may be in the middle of a request."""
+        if self._hub is not None:
+            self._errands.ask("", self._disconnect)
+        self._errands.close()
 
     def is_busy(self, task_id: str) -> bool:
         """One task's errands come one after the other."""
@@ -173,10 +178,19 @@ class Grounds:
         """One for all, so that its pauses hold for all; another when the settings change."""
         watcher = config.settings.sentinel.polling.github or GithubWatcher()
         wanted = (watcher.api_url, watcher.token_env)
+        if self._hub is not None and self._hub[0] != wanted:
+            self._disconnect()
         with self._lock:
             if self._hub is None or self._hub[0] != wanted:
                 self._hub = wanted, self._opened_hub(watcher)
             return self._hub[1]
+
+    def _disconnect(self) -> None:
+        """From the one that is open; a request under way is waited for."""
+        with self._lock:
+            left, self._hub = self._hub, None
+        if left is not None:
+            left[1].close()
 
     def _opened_hub(self, watcher: GithubWatcher) -> GitHub:
         def token() -> str:
