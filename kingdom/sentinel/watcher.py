@@ -4,7 +4,7 @@ A round is fetch → parse → emit → acknowledge, page by page (`kingdom.sent
 a thread of the watcher's own and may be cut off anywhere: what a watcher remembers is written in
 such an order that the next round looks again at whatever was not emitted yet.
 
-    fetch        asks outside, and writes nothing
+    fetch        asks outside; `afresh` for one who only wants to see, when nothing is written
     parse        what one of the things found would become, from what is known; asks nobody
     complete     adds what takes a further question; only for what is new
     remember     durable notes that must be there before the events are

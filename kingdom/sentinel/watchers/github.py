@@ -27,7 +27,7 @@ from kingdom.models.fields import Trust, read_timestamp
 from kingdom.models.priority import priority_of
 from kingdom.runtime.role import Setting
 from kingdom.sentinel.post import WatcherOff
-from kingdom.sentinel.seen import Seen
+from kingdom.sentinel.seen import FRESH_SECONDS, Seen
 from kingdom.sentinel.trust import lowest, of_author, of_pull
 from kingdom.sentinel.watcher import Finish, Sighting
 from kingdom.sentinel.watchers.github_ids import SOURCE, Ids
@@ -91,6 +91,7 @@ class GitHubWatcher:
         self._known = Known.read(self._path, api_url)
         self._ids = Ids(self._seen, setting.bus, api_url)
         self._listing = _Listing({})
+        self._kept_at: datetime | None = None  # when marks were last kept from growing old
         self._is_short = False  # of quota
         self._refusals: set[int] = set()  # codes that were told of
 
@@ -98,6 +99,8 @@ class GitHubWatcher:
 
     def fetch(self, *, afresh: bool = False) -> Iterator[Sequence[Any]]:
         self._listing = listing = _Listing(self.asked())
+        if not afresh:
+            self._keep_marks()
         conditions = {} if afresh else self.conditions(listing.asked)
         for page in range(1, MOST_PAGES + 1):
             asked = listing.asked | {"per_page": str(PER_PAGE), "page": str(page)}
@@ -114,6 +117,14 @@ class GitHubWatcher:
             f"There are more than {MOST_PAGES * PER_PAGE:,} notifications.",
             remedy="Mark those as read that need nobody any more: https://github.com/notifications",
         )
+
+    def _keep_marks(self) -> None:
+        """Once a day: nothing tells how long it will be until a listing is looked at again."""
+        now, oldest = self._setting.clock.now(), self._known.since or self._known.cursor
+        is_fresh = self._kept_at and abs((now - self._kept_at).total_seconds()) < FRESH_SECONDS
+        if oldest is not None and not is_fresh:
+            self._ids.keep_all_since(oldest - OVERLAP)
+            self._kept_at = now
 
     def _listed(self, asked: dict[str, str], conditions: dict[str, str] | None) -> Reply:
         """One page, or why there is none, with what helps about notifications."""
