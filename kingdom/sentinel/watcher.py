@@ -10,6 +10,7 @@ such an order that the next round looks again at whatever was not emitted yet.
     remember     durable notes that must be there before the events are
     acknowledge  the events are durable: tell the place outside, if that is wanted
     finish       every page was dealt with: the next round begins after this one
+    break_off    something failed before that, and is told by others
 """
 
 from __future__ import annotations
@@ -66,5 +67,8 @@ class Watcher(Protocol):
         """All of a page that needs no further look: emitted, known already, or left alone."""
 
     def finish(self, *, emitted: int) -> Finish: ...
+
+    def break_off(self) -> float:
+        """How many seconds the place outside asked to be left alone for, if it did."""
 
     def close(self) -> None: ...

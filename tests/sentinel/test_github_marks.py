@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kingdom.clients.github_faults import GitHubLater
+from tests.support.calls import observed
 from tests.support.github_scene import Scene
 from tests.support.kingdom import MovableClock
 from tests.support.lookout import detected, forget, work_off
@@ -131,3 +135,62 @@ def test_marks_of_what_no_listing_shows_any_more_grow_old(days: Days, hub: Notif
         days.look()
         days.clean()
     assert {path.name.partition(":")[0] for path in days.seen.iterdir()} == {"evt-github-1002"}
+
+
+def as_formerly(scene: Scene, first: dict[str, str]) -> None:
+    """Notes as they were before there were second marks."""
+    path = Path(scene.base.path("state", "sentinel", "github-state.json"))
+    state = scene.state
+    del state["unmarked"], state["limited_until"]
+    path.write_text(json.dumps(state | {"first": first}))
+    for mark in Path(scene.base.path("state", "sentinel", "seen")).glob("*:*"):
+        mark.unlink()
+
+
+@pytest.mark.parametrize("first", [{"1001": "2026-11-15T08:00:01.000Z"}, {}])
+def test_notes_of_the_former_form_are_understood(
+    days: Days, scene: Scene, hub: Notifying, first: dict[str, str]
+) -> None:
+    days.come_to(BEGAN + timedelta(hours=1))
+    hub.notify(1)
+    hub.notify(9)
+    assert (days.look(), days.look()) == (2, 0)
+    as_formerly(scene, first | {"1009": "2026-11-15T08:00:02.000Z"})
+    scene.reborn()
+    hub.faults.append(Fault("GET", status=429, headers={"Retry-After": "1"}))
+    hub.read(hub.notify(2))  # before we look: only the cursor tells of it
+    with pytest.raises(GitHubLater):
+        scene.look()  # which writes down until when
+    scene.reborn()
+    days.clock.advance(2)
+    assert days.look() == 1
+    assert detected(scene.base)[-1] == "evt-github-1002"
+    assert "first" not in scene.state
+    for number in (1, 9):
+        hub.notify(number)  # which has news
+        scene.reborn()
+        assert days.look() == 1
+    assert detected(scene.base)[-1].startswith("evt-github-1009-")
+
+
+def test_which_update_it_was_is_durable_before_the_event_is(scene: Scene, hub: Notifying) -> None:
+    """Its second mark is made, then its directory is synced, then the event is written."""
+    hub.notify(1, thread="55")
+    opened: dict[int, str] = {}
+    told: list[str] = []
+
+    def note(name: str, arguments: tuple[Any, ...], call: Callable[[], Any]) -> Any:
+        result = call()
+        if name == "open":
+            opened[result] = arguments[0]
+        named = [opened.get(one, "") if isinstance(one, int) else str(one) for one in arguments]
+        told.append(f"{name} {' '.join(named)}")
+        return result
+
+    with observed(note):
+        assert scene.look() == 1
+    begun = [one for one in told if one.startswith(("open ", "fsync ", "write "))]
+    made = next(i for i, one in enumerate(begun) if "seen/evt-github-55:" in one)
+    synced = begun.index(next(one for one in begun[made:] if one.endswith("/sentinel/seen")))
+    written = next(i for i, one in enumerate(begun) if "github.pr.review_requested" in one)
+    assert made < synced < written

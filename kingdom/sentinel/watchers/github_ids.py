@@ -21,17 +21,18 @@ from kingdom.clock import isoformat
 from kingdom.models.event import Event
 from kingdom.models.ids import is_id
 from kingdom.sentinel.seen import Seen
+from kingdom.sentinel.watchers.github_state import Known
 
 SOURCE = "github"
 _DATED = re.compile(rf"(?P<plain>evt-{SOURCE}-.+?)(?::[0-9a-f]{{8}})?-(?P<moment>[0-9]{{14}})")
 
 
 class Ids:
-    def __init__(self, seen: Seen, bus: EventBus, api_url: str) -> None:
+    def __init__(self, seen: Seen, bus: EventBus, known: Known) -> None:
         self._seen = seen
         self._bus = bus
-        self._api_url = api_url
-        self._server = hashlib.sha256(api_url.encode()).hexdigest()[:8]
+        self._known = known
+        self._server = hashlib.sha256(known.api_url.encode()).hexdigest()[:8]
 
     def of(self, thread: str, updated: datetime) -> str:
         plain = f"evt-{SOURCE}-{thread}"
@@ -48,11 +49,14 @@ class Ids:
         found = self._bus.look("events", plain)
         if found is not None and isinstance(found[1], Event):
             return self._is_that(found[1], updated)
-        return self._seen.marked_at(plain) is None and self._bus.look("events", later) is None
+        marked_at = self._seen.marked_at(plain)
+        if marked_at is None:
+            return self._bus.look("events", later) is None
+        return self._known.was_first(plain.removeprefix(f"evt-{SOURCE}-"), updated, marked_at)
 
     def _is_that(self, event: Event, updated: datetime) -> bool:
         address = event.payload.get("api_url")
-        is_here = not isinstance(address, str) or address.startswith(f"{self._api_url}/")
+        is_here = not isinstance(address, str) or address.startswith(f"{self._known.api_url}/")
         return is_here and event.payload.get("updated_at") == isoformat(updated)
 
     def keep(self, event_id: str, thread: str, updated: datetime) -> None:

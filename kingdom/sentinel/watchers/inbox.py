@@ -220,6 +220,9 @@ class Inbox:
             kept = self._suspects.items()
             self._suspects = {k: v for k, v in kept if os.path.basename(k) in names}
 
+    def break_off(self) -> float:
+        return 0.0
+
     def close(self) -> None:
         """Nothing is held."""
 
