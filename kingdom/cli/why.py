@@ -32,14 +32,9 @@ def parser() -> Parser:
 def run(call: Call) -> int:
     options = parser().read(call)
     base = call.base()
-    from kingdom.ops.reasons import why
-    from kingdom.ops.subjects import subject_in, why_subject
+    from kingdom.ops.subjects import why_anything
 
-    subject = subject_in(options.id)
-    if subject is not None:
-        found = why_subject(base, subject, call.environment, SystemClock())
-    else:
-        found = why(base, options.id, call.environment, SystemClock())
+    found = why_anything(base, options.id, call.environment, SystemClock())
     if options.json:
         print_json([_plain(one) for one in found])
     else:

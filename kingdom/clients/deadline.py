@@ -2,7 +2,9 @@
 
 The timeout of requests is for each piece: a server that sends a byte now and then holds whoever
 asked for as long as it likes, in a header, a body or a handshake. So a clock runs beside each
-request, and when it is over, every line of this session is cut.
+request, and when it is over, every line of this session is cut. Finding the server's addresses and
+connecting to one come on top: the resolver's own limits bound the first, and the timeout each of
+the others.
 
 For one thread; imported with requests, when the first request is made.
 """
@@ -21,7 +23,7 @@ from kingdom.clients.reach import TookTooLong
 
 
 def limit(session: Session, seconds: float) -> None:
-    """From now on no request of this session takes longer."""
+    """From now on no request of this session takes longer, once there is a line."""
     adapter = _Limited(seconds)
     for scheme in ("http://", "https://"):
         session.mount(scheme, adapter)

@@ -110,7 +110,7 @@ class GitHub:
         )
         self._line = self._open(token)
         self._lock = threading.Lock()
-        self._left_alone_until: datetime | None = None
+        self.left_alone_until: datetime | None = None  # as it asked for
         self._me: str | None = None
 
     def close(self) -> None:
@@ -268,7 +268,7 @@ class GitHub:
             now = self._clock.now()
             fault = fault_in(status, said, body, token=self._token, now=now)
             if isinstance(fault, GitHubLimited):
-                self._left_alone_until = fault.not_before
+                self.left_alone_until = fault.not_before
         if fault is not None and status != NOT_MODIFIED:
             raise fault
         return status, said, body
@@ -286,10 +286,10 @@ class GitHub:
         return True
 
     def _respect_limits(self) -> None:
-        until, now = self._left_alone_until, self._clock.now()
+        until, now = self.left_alone_until, self._clock.now()
         if until is not None and now < until <= now + LONGEST_LIMIT:  # else the clock was put back
             raise GitHubLimited("GitHub limits how much it is asked.", until)
-        self._left_alone_until = None
+        self.left_alone_until = None
 
 
 def _posted(raw: Mapping[str, Any]) -> Posted:

@@ -1,5 +1,6 @@
 """The line to GitHub: the only code that knows PyGithub, which is imported when the first request
-is made. Paced as wanted; an answer that does not come to its end in time is none."""
+is made. Paced as wanted; an answer that does not come to its end in time is none, nor is one that
+is not ready, or that leads elsewhere again and again: the library would ask for ever."""
 
 from __future__ import annotations
 
@@ -17,10 +18,17 @@ if TYPE_CHECKING:
         HTTPSRequestsConnectionClass,
         Requester,
     )
+    from requests import Response
 
     Connection = HTTPRequestsConnectionClass | HTTPSRequestsConnectionClass
 
 _ACCEPT = "application/vnd.github+json"
+_NOT_READY, _MOVED = 202, 301
+_MOST_MOVES = 5
+
+
+class _NotReady(Exception):
+    """GitHub works at it."""
 
 
 class Line:
@@ -35,6 +43,7 @@ class Line:
         self._deadline = deadline
         self._pace = pace
         self._opened: tuple[Requester, Connection] | None = None
+        self._moves = 0  # of the request under way
 
     def close(self) -> None:
         if self._opened is not None:
@@ -51,8 +60,10 @@ class Line:
         given: dict[str, Any] | None,
         headers: Mapping[str, str],
     ) -> tuple[int, Mapping[str, str], str]:
-        """One request, one answer. The failures of the libraries below hold the request with the
-        token in it, so ours are raised when theirs are forgotten."""
+        """One request, one answer, maybe from where that has moved to. The failures of the
+        libraries below hold the request with the token in it, so ours are raised when theirs are
+        forgotten."""
+        self._moves = 0
         try:
             requester, connection = self._connected()
             return requester.requestJson(
@@ -63,11 +74,11 @@ class Line:
                 headers={"Accept": _ACCEPT, **headers},
                 cnx=connection,
             )
+        except _NotReady:
+            fault: GitHubLater | GitHubRefused = GitHubLater("GitHub's answer is not ready yet.")
         except OSError as error:  # as those of requests are
             why = why_unreached(error, "GitHub", self._api_url)
-            fault: GitHubLater | GitHubRefused = GitHubLater(
-                why.sentence, remedy=why.remedy, undone=why.undone
-            )
+            fault = GitHubLater(why.sentence, remedy=why.remedy, undone=why.undone)
         except RuntimeError:  # it does not follow where it is sent
             fault = GitHubRefused("GitHub's answer leads nowhere; api_url may be wrong.")
         except (ValueError, TypeError, AssertionError, LookupError) as error:
@@ -101,4 +112,12 @@ class Line:
         kind = HTTPSRequestsConnectionClass if is_secure else HTTPRequestsConnectionClass
         made = kind(str(address.hostname), address.port, timeout=self._timeout)
         limit(made.session, self._deadline)
+        made.session.hooks["response"].append(self._check)
         return made
+
+    def _check(self, response: Response, **_: Any) -> None:
+        if response.status_code == _NOT_READY and response.request.method == "GET":
+            raise _NotReady
+        self._moves += response.status_code == _MOVED
+        if self._moves > _MOST_MOVES:
+            raise RuntimeError("it moves on and on")

@@ -1,5 +1,5 @@
-"""`kingdom why URL`: what the kingdom saw of a pull request, an issue or a ticket, and what became
-of it; or why it saw nothing."""
+"""`kingdom why`, by an id or an address: what the kingdom saw of a pull request, an issue or a
+ticket, and what became of it; or why it saw nothing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
 from kingdom.clock import Clock, isoformat
-from kingdom.errors import UsageError
+from kingdom.errors import NotFound, UsageError
+from kingdom.models.ids import is_id
 from kingdom.ops.hold_ups import Reason
 from kingdom.ops.listing import places, stems
 from kingdom.ops.reasons import Explanation, why
@@ -28,6 +29,7 @@ _HERE = re.compile(
 )
 _SHORT = re.compile(r"(?P<repo>[\w.-]+/[\w.-]+)#(?P<number>\d+)", re.ASCII)
 _KEY = re.compile(r"[A-Z][A-Z0-9_]+-\d+", re.ASCII)
+_WITHOUT_SCHEME = re.compile(r"[\w-]+(?:\.[\w-]+)+(?::\d+)?/.+", re.ASCII)
 
 
 class Subject(NamedTuple):
@@ -45,10 +47,20 @@ def subject_in(typed: str) -> Subject | None:
     short = _SHORT.fullmatch(typed)
     if short:
         return Subject(GITHUB, typed)
-    if _KEY.fullmatch(typed):
-        return Subject(JIRA, typed)
-    if "://" not in typed:
-        return None
+    if _KEY.fullmatch(typed.upper()):
+        return Subject(JIRA, typed.upper())
+    if "://" in typed:
+        found = _addressed(typed)
+        if found is None:
+            raise UsageError(
+                "This is not the address of a pull request, an issue or a ticket.",
+                remedy="Such as https://github.com/acme/web/pull/42 or https://…/browse/SHOP-128.",
+            )
+        return found
+    return _addressed(f"https://{typed}") if _WITHOUT_SCHEME.fullmatch(typed) else None
+
+
+def _addressed(typed: str) -> Subject | None:
     host = _host(typed)
     address = urlsplit(typed) if host else urlsplit("")
     found = _HERE.search(address.path)
@@ -57,12 +69,7 @@ def subject_in(typed: str) -> Subject | None:
     selected = parse_qs(address.query).get("selectedIssue", [])
     keys = [*selected, *reversed(address.path.split("/"))]
     key = next((one.upper() for one in keys if _KEY.fullmatch(one.upper())), None)
-    if key:
-        return Subject(JIRA, key, host)
-    raise UsageError(
-        "This is not the address of a pull request, an issue or a ticket.",
-        remedy="Such as https://github.com/acme/web/pull/42 or https://…/browse/SHOP-128.",
-    )
+    return Subject(JIRA, key, host) if key else None
 
 
 def _host(address: str) -> str:
@@ -72,14 +79,24 @@ def _host(address: str) -> str:
         return ""
 
 
-def why_subject(
-    base: BaseDir, subject: Subject, environment: Mapping[str, str], clock: Clock
+def why_anything(
+    base: BaseDir, typed: str, environment: Mapping[str, str], clock: Clock
 ) -> list[Explanation]:
-    """Newest first; if nothing is known of it, why not."""
+    """By its id, if something here bears it; else as what it is outside, newest first; and if
+    nothing is known of it, why not."""
+    subject = subject_in(typed)
+    if subject is None or any(stem == typed for one in places(base) for stem in stems(one)):
+        return why(base, typed, environment, clock)
     seen = sorted(_events_about(base, subject), reverse=True)
     told = [one for _, id_ in seen for one in why(base, id_, environment, clock)]
     if told:
         return told
+    if is_id(typed):  # the logs may remember it
+        try:
+            return why(base, typed, environment, clock)
+        except NotFound:
+            if typed != subject.name:
+                raise  # a slip of the keyboard rather than a ticket in small letters
     around = Surroundings(base, environment, clock.now(), [])
     return [Explanation(subject.name, "no event", list(_why_unseen(around, subject)))]
 

@@ -144,7 +144,8 @@ class Post:
         else:
             self._failures += 1
             error = self._as_ours(failure)
-            pause = self._pause_after(error, now)
+            at_least = 0.0 if self._rounds is None else self._rounds.at_least
+            pause = max(self._pause_after(error, now), at_least)
             self._stand(TROUBLE, now, error)
         self._due_at = min(self._due_at, self._clock.monotonic() + pause)
         self.standing = replace(

@@ -53,8 +53,16 @@ class Rounds:
         self._seen.make()
         self._record = Record(setting.base, watcher.name)
         self._waited: Counter[str] = Counter()
+        self.at_least = 0.0  # the pause that is asked for after a round that failed
 
     def look(self) -> Looked:
+        try:
+            return self._look()
+        except Exception:
+            self.at_least = self._watcher.break_off()
+            raise
+
+    def _look(self) -> Looked:
         emitted = 0
         for _ in range(_MOST_PASSES):
             done = self._pass()

@@ -8,7 +8,7 @@ knows the event, and the next look marks it anew.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from kingdom.bus.port import EventBus
 from kingdom.clock import Clock
@@ -16,7 +16,7 @@ from kingdom.store import disk
 from kingdom.store.paths import BaseDir
 
 ACTIVE = ("pending", "dispatched")
-_FRESH_SECONDS = 86_400.0
+FRESH_SECONDS = 86_400.0
 
 
 class Seen:
@@ -45,7 +45,7 @@ class Seen:
         marked_at = self.marked_at(event_id)
         if marked_at is None:
             return False
-        if keep_fresh and self._clock.now().timestamp() - marked_at > _FRESH_SECONDS:
+        if keep_fresh and self._clock.now().timestamp() - marked_at > FRESH_SECONDS:
             disk.touch(self._path(event_id))
         return True
 
@@ -56,8 +56,15 @@ class Seen:
 
     def keep(self, name: str) -> None:
         """A mark of a watcher's own, beside those of events: there from now on, and fresh."""
-        if not self._is_marked(name, keep_fresh=True):
+        if not self.freshen(name):
             self.mark([name])
+
+    def freshen(self, name: str) -> bool:
+        """Whether there is one."""
+        return self._is_marked(name, keep_fresh=True)
+
+    def names(self) -> Iterator[str]:
+        return (entry.name for entry in disk.entries(self.directory))
 
     def settle(self) -> None:
         """What was marked survives a power loss, before a listing is passed over for good."""

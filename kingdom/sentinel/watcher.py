@@ -4,12 +4,13 @@ A round is fetch → parse → emit → acknowledge, page by page (`kingdom.sent
 a thread of the watcher's own and may be cut off anywhere: what a watcher remembers is written in
 such an order that the next round looks again at whatever was not emitted yet.
 
-    fetch        asks outside, and writes nothing
+    fetch        asks outside; `afresh` for one who only wants to see, when nothing is written
     parse        what one of the things found would become, from what is known; asks nobody
     complete     adds what takes a further question; only for what is new
     remember     durable notes that must be there before the events are
     acknowledge  the events are durable: tell the place outside, if that is wanted
     finish       every page was dealt with: the next round begins after this one
+    break_off    something failed before that, and is told by others
 """
 
 from __future__ import annotations
@@ -66,5 +67,8 @@ class Watcher(Protocol):
         """All of a page that needs no further look: emitted, known already, or left alone."""
 
     def finish(self, *, emitted: int) -> Finish: ...
+
+    def break_off(self) -> float:
+        """How many seconds the place outside asked to be left alone for, if it did."""
 
     def close(self) -> None: ...

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from kingdom.clients.github import GitHub
-from kingdom.clients.github_faults import GitHubLater
+from kingdom.clients.github_faults import GitHubLater, GitHubRefused
 from kingdom.clients.jira import Jira
 from kingdom.clients.jira_faults import JiraLater
 from kingdom.runtime.role import Setting
@@ -161,3 +161,24 @@ def test_the_jira_watcher_tells_it_and_looks_again(base: BaseDir) -> None:
         place.create("SHOP-1", place.now - timedelta(minutes=5))
         drips(place, "POST", "search", "body")
         is_told_and_looked_for_again(base, lambda given: of_jira(given, place))
+
+
+def test_an_answer_that_is_never_ready_is_asked_for_once() -> None:
+    with Notifying() as place, hub_at(place.url, place.token) as hub:
+        place.faults = [Fault("GET", status=202, body="{}", left=9)]
+        with pytest.raises(GitHubLater, match="not ready"):
+            hub.look("/notifications")
+        assert len(place.asked) == 1
+
+
+def test_an_answer_that_leads_in_circles_is_not_followed_for_ever() -> None:
+    with Notifying() as place, hub_at(place.url, place.token) as hub:
+        for here, there in (("/a", "/b"), ("/b", "/a")):
+            moved = {"Location": f"{place.url}{there}"}
+            place.faults.append(Fault("GET", f"^{here}$", status=301, headers=moved, left=99))
+        for _ in range(2):
+            place.asked.clear()
+            with pytest.raises(GitHubRefused, match="leads nowhere"):
+                hub.look("/a")
+            assert len(place.asked) == 6
+        assert hub.look("/notifications").data == []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from datetime import datetime, timedelta
 from email.utils import format_datetime
 from pathlib import Path
@@ -20,25 +19,6 @@ from tests.support.kingdom import MovableClock
 from tests.support.lookout import detected, events, forget, work_off
 from tests.support.loopback import Fault
 from tests.support.notifications import BEGAN, Notifying
-
-
-@pytest.fixture
-def hub() -> Iterator[Notifying]:
-    with Notifying() as made:
-        yield made
-
-
-@pytest.fixture
-def clock() -> MovableClock:
-    return MovableClock(BEGAN + timedelta(hours=3))
-
-
-@pytest.fixture
-def scene(base: BaseDir, hub: Notifying, clock: MovableClock) -> Iterator[Scene]:
-    made = Scene(base, hub, clock)
-    yield made
-    made.close()
-
 
 # What an event says
 
@@ -412,13 +392,15 @@ def test_with_its_notes_lost_and_its_event_gone_the_marks_tell(
 def test_marks_of_what_is_still_listed_do_not_grow_old(scene: Scene, hub: Notifying) -> None:
     hub.notify(1)
     scene.look()
+    scene.look()
     seen = Path(scene.base.path("state", "sentinel", "seen"))
     before = {path.name for path in seen.iterdir()}
     old = scene.clock.now().timestamp() - 9 * 86_400
     for path in seen.iterdir():
         os.utime(path, (old, old))
-    scene.reborn(scope=GithubScope(repos=["acme/*"]))  # so that the listing is looked at
+    scene.reborn()
     assert scene.look() == 0
+    assert hub.listings[-1]["same"]  # it was not even looked at
     assert {path.name for path in seen.iterdir()} == before
     assert len(before) == 2
     assert all(path.stat().st_mtime > old for path in seen.iterdir())
@@ -505,6 +487,19 @@ def test_the_pause_that_github_asks_for(scene: Scene, hub: Notifying) -> None:
     assert scene.lookout.rounds.look().finish.pause(300) == 300
 
 
+def test_the_pause_that_github_asks_for_holds_when_the_round_fails_after_that(
+    scene: Scene, hub: Notifying
+) -> None:
+    hub.poll_interval = "300"
+    hub.notify(1)
+    hub.faults.append(Fault("GET", path="/pulls/1", status=502))
+    fails(scene)
+    assert scene.lookout.rounds.at_least == 300
+    hub.faults.append(Fault("GET", path="^/notifications$", status=502))
+    fails(scene)
+    assert scene.lookout.rounds.at_least == 0  # GitHub said nothing this time
+
+
 # Read
 
 
@@ -582,6 +577,39 @@ def test_one_that_is_gone_keeps_no_other_from_being_marked(scene: Scene, hub: No
     assert scene.state["unmarked"] == []
 
 
+@pytest.mark.parametrize("status", [403, 500])
+def test_one_that_cannot_be_marked_keeps_no_other_and_is_given_up(
+    scene: Scene, hub: Notifying, status: int
+) -> None:
+    scene.options["mark_read"] = True
+    os.makedirs(scene.base.path("logs"))
+    said = {"message": "Resource protected by organization SAML enforcement."}
+    hub.faults.append(Fault("PATCH", path="1001", status=status, body=said, left=999))
+    for number in range(1, 6):
+        hub.notify(number)
+    assert scene.look() == 5
+    assert sorted(hub.marked) == ["1002", "1003", "1004", "1005"]
+    for _ in range(110):
+        scene.look()
+    assert scene.state["unmarked"] == []
+    tries = sum(one == "PATCH /notifications/threads/1001" for one in hub.asked)
+    assert tries == {403: 3, 500: 100}[status]
+    log = Path(scene.base.path("logs", "system.log")).read_text()
+    assert log.count("github.not_marked") == 1
+
+
+def test_when_none_can_be_marked_a_round_tries_few(scene: Scene, hub: Notifying) -> None:
+    scene.options["mark_read"] = True
+    hub.faults.append(Fault("PATCH", status=500, left=6))
+    for number in range(20):
+        hub.notify(number)
+    for tried in (3, 6):
+        scene.look()
+        assert sum(one.startswith("PATCH") for one in hub.asked) == tried
+    scene.look()
+    assert sorted(hub.marked) == sorted(hub.threads)
+
+
 def test_what_is_out_of_scope_by_now_stays_unread(scene: Scene, hub: Notifying) -> None:
     scene.options |= {"mark_read": True, "scope": GithubScope(filter_reasons=["mention"])}
     hub.faults.append(Fault("PATCH", status=500))
@@ -654,8 +682,14 @@ def test_limits_are_waited_for_until_the_moment_that_is_named(scene: Scene, hub:
     assert isinstance(error, GitHubLimited)
     assert error.not_before.timestamp() >= reset
     asked = len(hub.asked)
-    fails(scene)
-    assert len(hub.asked) == asked  # it was not even asked
+    for _ in range(2):
+        fails(scene)
+        assert len(hub.asked) == asked  # it was not even asked
+        scene.reborn()
+    scene.clock.advance(20 * 60 + 2)
+    scene.look()
+    assert len(hub.asked) == asked + 1
+    assert scene.state["limited_until"] is None
 
 
 @pytest.mark.parametrize("wrong_by", [timedelta(hours=5), timedelta(hours=-5), timedelta(0)])

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from kingdom.errors import TryLater
-from kingdom.sentinel.watchers.inbox import Inbox
+from kingdom.sentinel.watchers.inbox import LARGEST, Inbox
 from kingdom.store.paths import BaseDir
 from tests.support.calls import CHANGE_NOTHING, Killer, in_child, observed
 from tests.support.kingdom import MovableClock
@@ -222,6 +222,15 @@ def test_one_that_takes_the_name_of_another_meanwhile_is_not_lost(
         forget(base)
         Path(base.path("state", "sentinel", "seen", "evt-second")).unlink()
     raise AssertionError("it never came to its end")
+
+
+@pytest.mark.parametrize(("room", "taken"), [(1, 0), (1000, 1)])
+def test_what_is_filled_in_counts_for_the_limit(
+    base: BaseDir, lookout: Lookout, room: int, taken: int
+) -> None:
+    empty = len(json.dumps(NIGHTLY | {"payload": {"what": ""}}, indent=2))
+    drop(base, NIGHTLY | {"payload": {"what": "x" * (LARGEST - empty - room)}})
+    assert lookout.look() == taken
 
 
 def test_a_time_that_no_calendar_has(base: BaseDir, lookout: Lookout, clock: MovableClock) -> None:

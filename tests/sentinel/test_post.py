@@ -24,6 +24,7 @@ class Troubled:
 
     def __init__(self) -> None:
         self.trouble: KingdomError | None = None
+        self.at_least = 0.0
 
     def fetch(self, *, afresh: bool = False) -> Iterator[Sequence[Any]]:
         if self.trouble is not None:
@@ -42,6 +43,9 @@ class Troubled:
 
     def finish(self, *, emitted: int) -> Finish:
         return Finish()
+
+    def break_off(self) -> float:
+        return self.at_least
 
     def close(self) -> None: ...
 
@@ -84,6 +88,15 @@ def test_trouble_that_changes_its_code_is_alarming_after_an_hour_all_the_same(
             assert (standing.state, standing.is_alarming) == (TROUBLE, False)
         assert guard.after(10, "another").is_alarming
         assert not guard.after(10).is_alarming
+
+
+def test_a_place_that_asks_to_be_left_alone_is_also_after_trouble(base: BaseDir) -> None:
+    with guard_in(base) as guard:
+        guard.watcher.at_least = 300.0
+        standing = guard.after(1, "gone")
+        assert standing.next_look is not None
+        assert (standing.next_look - guard.clock.now()).total_seconds() == 300
+        assert guard.post.seconds_left() == 300
 
 
 def test_trouble_that_passes_in_between_is_not(base: BaseDir) -> None:

@@ -6,6 +6,7 @@ listing is asked for with what GitHub gave to recognise it by, so that one witho
 neither time nor quota. That is of one address, so from when it is asked for moves on rarely.
 
 `state/sentinel/github-state.json` has that. It moves on when all events of a listing are durable.
+Which update of a thread was the first lies beside it, in marks: see `github_ids`.
 """
 
 from __future__ import annotations
@@ -22,13 +23,12 @@ from kingdom.clients.github import GitHub, Reply
 from kingdom.clients.github_access import find_token, web_host
 from kingdom.clients.github_faults import GitHubRefused
 from kingdom.clock import isoformat
-from kingdom.errors import KingdomError
 from kingdom.models.event import Event
 from kingdom.models.fields import Trust, read_timestamp
 from kingdom.models.priority import priority_of
 from kingdom.runtime.role import Setting
 from kingdom.sentinel.post import WatcherOff
-from kingdom.sentinel.seen import Seen
+from kingdom.sentinel.seen import FRESH_SECONDS, Seen
 from kingdom.sentinel.trust import lowest, of_author, of_pull
 from kingdom.sentinel.watcher import Finish, Sighting
 from kingdom.sentinel.watchers.github_ids import SOURCE, Ids
@@ -40,6 +40,7 @@ from kingdom.sentinel.watchers.github_reading import (
     type_of,
 )
 from kingdom.sentinel.watchers.github_state import Known
+from kingdom.sentinel.watchers.github_unread import Unread
 from kingdom.settings.sentinel import GithubWatcher
 
 PER_PAGE = 50  # the most that GitHub gives of notifications
@@ -47,7 +48,6 @@ MOST_PAGES = 1000
 OVERLAP = timedelta(minutes=10)
 STRIDE = timedelta(hours=1)  # what the overlap grows by before the listing's address changes
 _PACE = (0.05, 0.05)
-_MOST_MARKS = 150  # in a round: GitHub gives 900 points a minute, and each mark takes five
 _RESERVE = 0.1  # of the hourly quota, which is not spent on details
 
 _BY_AUTHOR = ("review_requested", "assign")  # where the subject says who wants it, and no comment
@@ -91,8 +91,12 @@ class GitHubWatcher:
         self._seen = Seen(setting.base, setting.bus, setting.clock)
         api_url = settings.api_url.rstrip("/")
         self._known = Known.read(self._path, api_url)
-        self._ids = Ids(self._seen, setting.bus, api_url)
+        hub.left_alone_until = self._known.limited_until
+        self._ids = Ids(self._seen, setting.bus, self._known)
+        self._unread = Unread(hub, self._known.unmarked, setting.log)
+        self._at_least = 0.0  # seconds until the next round
         self._listing = _Listing({})
+        self._kept_at: datetime | None = None  # when marks were last kept from growing old
         self._is_short = False  # of quota
         self._refusals: set[int] = set()  # codes that were told of
 
@@ -100,11 +104,14 @@ class GitHubWatcher:
 
     def fetch(self, *, afresh: bool = False) -> Iterator[Sequence[Any]]:
         self._listing = listing = _Listing(self.asked())
+        if not afresh:
+            self._keep_marks()
         conditions = {} if afresh else self.conditions(listing.asked)
         for page in range(1, MOST_PAGES + 1):
             asked = listing.asked | {"per_page": str(PER_PAGE), "page": str(page)}
             reply = self._listed(asked, conditions if page == 1 else None)
             self._note_quota(reply.headers)
+            self._at_least = _seconds(reply.headers.get("x-poll-interval", ""))
             listing.reply = listing.reply or reply
             if not reply.is_news:
                 return
@@ -116,6 +123,14 @@ class GitHubWatcher:
             f"There are more than {MOST_PAGES * PER_PAGE:,} notifications.",
             remedy="Mark those as read that need nobody any more: https://github.com/notifications",
         )
+
+    def _keep_marks(self) -> None:
+        """Once a day: nothing tells how long it will be until a listing is looked at again."""
+        now, oldest = self._setting.clock.now(), self._known.since or self._known.cursor
+        is_fresh = self._kept_at and abs((now - self._kept_at).total_seconds()) < FRESH_SECONDS
+        if oldest is not None and not is_fresh:
+            self._ids.keep_all_since(oldest - OVERLAP)
+            self._kept_at = now
 
     def _listed(self, asked: dict[str, str], conditions: dict[str, str] | None) -> Reply:
         """One page, or why there is none, with what helps about notifications."""
@@ -252,6 +267,7 @@ class GitHubWatcher:
 
     def remember(self, fresh: Sequence[Sighting]) -> None:
         self._keep(fresh)
+        self._seen.settle()
 
     def _keep(self, sightings: Sequence[Sighting]) -> None:
         for one in sightings:
@@ -271,10 +287,9 @@ class GitHubWatcher:
         listing, known = self._listing, self._known
         assert listing.reply is not None
         headers = listing.reply.headers
-        at_least = _seconds(headers.get("x-poll-interval", ""))
         if not listing.reply.is_news:
             self._mark_read()
-            return Finish(at_least=at_least)
+            return Finish(at_least=self._pause())
         if listing.pages > 1 and emitted:
             # While pages were read, one may have gone from an earlier page, and another slipped in.
             return Finish(again=True)
@@ -284,31 +299,36 @@ class GitHubWatcher:
         known.asked, known.etag = listing.asked, headers.get("etag", "")
         known.last_modified = headers.get("last-modified", "")
         known.scope = self._settings.scope.model_dump()
+        known.first = None
         self._seen.settle()
-        self._known.write(self._path)
+        self._write()
         self._mark_read()
-        return Finish(at_least=at_least)
+        return Finish(at_least=self._pause())
+
+    def break_off(self) -> float:
+        if self._known.limited_until != self._hub.left_alone_until:
+            self._write()
+        return self._pause()
+
+    def _pause(self) -> float:
+        """As GitHub asked for in this round."""
+        at_least, self._at_least = self._at_least, 0.0
+        return at_least
+
+    def _write(self) -> None:
+        self._known.limited_until = self._hub.left_alone_until
+        self._known.write(self._path)
 
     def _mark_read(self) -> None:
-        """Where that is wanted: it clears the person's own inbox. Some in each round, so that many
-        do not keep news waiting; what is left is known for the next."""
+        """Where that is wanted: it clears the person's own inbox."""
         unmarked = self._known.unmarked
         if not unmarked:
             return
-        if not self._settings.mark_read:
+        if self._settings.mark_read:
+            self._unread.mark()
+        else:
             unmarked.clear()
-        for thread in sorted(unmarked)[:_MOST_MARKS]:
-            try:
-                self._hub.mark_read(thread)
-            except GitHubRefused as error:
-                self._note_refusal(f"/notifications/threads/{thread}", error)
-                if error.status != 404:
-                    break
-            except KingdomError as error:
-                self._setting.log.info("github.not_marked", thread=thread, error=str(error))
-                break
-            unmarked.discard(thread)
-        self._known.write(self._path)
+        self._write()
 
     def close(self) -> None:
         self._hub.close()

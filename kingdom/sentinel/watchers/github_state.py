@@ -1,5 +1,9 @@
 """`state/sentinel/github-state.json`: what the listing was recognised by, how far it was read, and
-which threads are still to be marked as read."""
+which threads are still to be marked as read.
+
+Formerly it also said which update of each thread was the first, in `first`. Where that is found it
+is heeded, until a listing was read and second marks are in its place (`github_ids`).
+"""
 
 from __future__ import annotations
 
@@ -21,6 +25,8 @@ class Known:
     last_modified: str = ""
     cursor: datetime | None = None
     unmarked: set[str] = field(default_factory=set)  # threads
+    limited_until: datetime | None = None  # GitHub wants to be left alone
+    first: dict[str, str] | None = None  # by thread
 
     @property
     def since(self) -> datetime | None:
@@ -29,6 +35,16 @@ class Known:
             return read_timestamp(self.asked["since"])
         except (LookupError, ValueError):
             return None
+
+    def was_first(self, thread: str, updated: datetime, marked_at: float) -> bool:
+        """Whether this update bears the thread's plain id, by the former notes; where those lack
+        it, a mark is younger than the update that it is of."""
+        if self.first is None:
+            return False
+        if thread in self.first:
+            return self.first[thread] == isoformat(updated)
+        is_passed = self.cursor is not None and updated <= self.cursor
+        return is_passed and updated.timestamp() <= marked_at
 
     @classmethod
     def read(cls, path: str, api_url: str) -> Self:
@@ -42,12 +58,27 @@ class Known:
                 scope=dict(kept["scope"]),
                 etag=str(kept["etag"]),
                 last_modified=str(kept["last_modified"]),
-                cursor=kept["cursor"] and read_timestamp(kept["cursor"]),
-                unmarked=set(map(str, kept["unmarked"])),
+                cursor=_moment(kept["cursor"]),
+                unmarked=set(map(str, kept.get("unmarked", []))),
+                limited_until=_moment(kept.get("limited_until")),
+                first=_first(kept),
             )
         except (LookupError, TypeError, ValueError, AttributeError):
             return cls(api_url)  # none, or one that is damaged: what is unread is looked at again
 
     def write(self, path: str) -> None:
-        cursor = self.cursor and isoformat(self.cursor)
-        write_json(path, asdict(self) | {"cursor": cursor, "unmarked": sorted(self.unmarked)})
+        moments = {name: getattr(self, name) for name in ("cursor", "limited_until")}
+        spelled = asdict(self) | {name: one and isoformat(one) for name, one in moments.items()}
+        spelled["unmarked"] = sorted(self.unmarked)
+        if self.first is None:
+            del spelled["first"]
+        write_json(path, spelled)
+
+
+def _moment(kept: Any) -> datetime | None:
+    return read_timestamp(kept) if kept else None
+
+
+def _first(kept: dict[str, Any]) -> dict[str, str] | None:
+    found = kept.get("first", None if "unmarked" in kept else {})
+    return None if found is None else {str(thread): str(one) for thread, one in found.items()}

@@ -113,8 +113,6 @@ class Inbox:
                 raise _too_large(path) from None
             raise InvalidFile(f"{path}: {error.strerror}.", code="unreadable") from None
         given = {k: v for k, v in decode(data, path=path).items() if v is not None}
-        if not _is_within(given, LARGEST):
-            raise _too_large(path)
         given.pop("delivery", None)
         # The same file gives the same id however often it is read; one dropped anew, another.
         key = f"{os.path.basename(path)} {facts.st_ino} {facts.st_mtime_ns}".encode(
@@ -128,6 +126,8 @@ class Inbox:
         }
         event = parse("event", _encoded(missing | given), path=path, status=PENDING)
         assert isinstance(event, Event)
+        if not _is_within(event.written(), LARGEST):
+            raise _too_large(path)
         return event, stamp_of(facts)
 
     def _moment(self, seconds: float) -> datetime:
@@ -219,6 +219,9 @@ class Inbox:
             names = set(disk.names(self._directory))
             kept = self._suspects.items()
             self._suspects = {k: v for k, v in kept if os.path.basename(k) in names}
+
+    def break_off(self) -> float:
+        return 0.0
 
     def close(self) -> None:
         """Nothing is held."""
