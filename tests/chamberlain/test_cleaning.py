@@ -401,6 +401,7 @@ def cleanings(base: BaseDir) -> list[tuple[str, int]]:
     return [(one["ts"][:16], one["data"]["deleted_count"]) for one in told]
 
 
+@pytest.mark.provokes("recovery.files_cleaned")
 def test_a_day_is_cleaned_once_at_three(base: BaseDir, clock: MovableClock) -> None:
     write(base, "state/prompts/a.md", clock.now() - 2.5 * DAY)
     with trusted(base, clock) as (_, duty):
