@@ -15,7 +15,7 @@ from typing import Any
 from kingdom.chamberlain import daily
 from kingdom.chamberlain.duty import Office
 from kingdom.chamberlain.ledger import LEDGER, read_ledger
-from kingdom.chamberlain.telling import told
+from kingdom.chamberlain.telling import told_below_title
 from kingdom.models.message import Report
 from kingdom.settings.chamberlain import Reporting
 from kingdom.store import disk
@@ -96,7 +96,7 @@ class ReportDaily:
         self._publish(kind)
 
     def _message(self, kind: str, report: dict[str, Any]) -> dict[str, Any]:
-        content = told(report, self._office.words, self._zone)
+        content = told_below_title(report, self._office.words, self._zone)
         context = {"kind": kind, **report}
         return {"id": self._office.bus.next_id("msg"), "content": content, "context": context}
 

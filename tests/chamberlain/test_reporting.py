@@ -104,7 +104,6 @@ def test_the_report_of_the_day_before_at_nine(base: BaseDir, clock: MovableClock
     written = json.loads(Path(base.path("logs/analysis/report-2026-02-07.json")).read_text())
     assert written == {key: value for key, value in context.items() if key != "kind"}
     assert message["content"] == (
-        "Report of 2026-02-07\n"
         "Tasks: 1 created, 2 completed, 1 failed, 1 with a question\n"
         "Soldiers: 1 sent out, 1 out of time\n"
         "gen-pr: 2 completed in 7m on average, 95 % within 7m\n"
@@ -164,7 +163,7 @@ def test_days_and_hours_are_those_of_the_kingdom(base: BaseDir, clock: MovableCl
     live(base, clock)
     (message,) = reports(base)
     assert message["context"]["tasks"]["completed"] == 1
-    assert message["content"].startswith("2026-02-07 보고\n작업: 생성 0, 완료 1, 실패 0, 질문 0")
+    assert message["content"].startswith("작업: 생성 0, 완료 1, 실패 0, 질문 0")
 
 
 def test_who_wants_none_gets_none_and_finds_them_all_the_same(
