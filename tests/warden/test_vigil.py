@@ -74,6 +74,14 @@ def time(base: BaseDir, monkeypatch: pytest.MonkeyPatch) -> Iterator[WrittenCloc
         yield clock
 
 
+def hang(base: BaseDir, pid: int) -> None:
+    """As a loop that never comes round; the warden has seen its last heartbeat."""
+    os.kill(pid, signal.SIGSTOP)
+    stat = Path(f"/proc/{pid}/stat")
+    eventually(lambda: stat.read_text().rpartition(")")[2].split()[0] == "T", "it has stopped")
+    looks(base, 2)
+
+
 def restarted(base: BaseDir) -> list[str]:
     told = internal_events(base, "recovery.session_restarted")
     return [one["data"]["target"] for one in told]
@@ -85,7 +93,7 @@ def log_of(base: BaseDir) -> str:
 
 def test_it_is_asked_then_killed_and_started_again_once(base: BaseDir, time: WrittenClock) -> None:
     before, king = pid_of(base, NAME), pid_of(base, "king")
-    os.kill(before, signal.SIGSTOP)
+    hang(base, before)
     time.go_on(THRESHOLD)
     assert "warden.role_hung" not in log_of(base)
     time.go_on(10.0)
@@ -110,7 +118,7 @@ def test_one_that_shows_life_and_a_machine_that_slept_are_left_alone(
         beat = Seat(base, NAME).last_beat()
         eventually(lambda beat=beat: Seat(base, NAME).last_beat() != beat, "a heartbeat")
         time.go_on(10.0)
-    os.kill(before, signal.SIGSTOP)
+    hang(base, before)
     for _ in range(3):
         time.go_on(THRESHOLD - 20)
         time.move(8 * 3600)
@@ -122,7 +130,7 @@ def test_one_that_shows_life_and_a_machine_that_slept_are_left_alone(
 
 def test_no_other_role_is_the_warden_s_to_judge(base: BaseDir, time: WrittenClock) -> None:
     king = pid_of(base, "king")
-    os.kill(king, signal.SIGSTOP)
+    hang(base, king)
     for _ in range(15):
         beat = Seat(base, NAME).last_beat()
         eventually(lambda beat=beat: Seat(base, NAME).last_beat() != beat, "a heartbeat")
