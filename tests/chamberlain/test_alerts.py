@@ -12,6 +12,7 @@ from kingdom.chamberlain.alerts import Alerts, TellLate
 from kingdom.chamberlain.duty import Office
 from kingdom.errors import TryLater
 from kingdom.store.paths import BaseDir
+from kingdom.store.state import read_json
 from tests.support.calls import observed
 from tests.support.full_disk import Refusing
 from tests.support.household import office_in, said
@@ -93,6 +94,10 @@ def refused(point: int, act: Callable[[], object]) -> bool:
     return refusing.left <= 0
 
 
+def written(office: Office) -> set[str]:
+    return set(read_json(office.path("alerts.json"), {}))
+
+
 def test_a_disk_that_is_full_at_any_point_costs_no_alert(office: Office, base: BaseDir) -> None:
     alerts, late = Alerts(office), TellLate(office)
     alerts.start()
@@ -101,6 +106,7 @@ def test_a_disk_that_is_full_at_any_point_costs_no_alert(office: Office, base: B
     while True:
         begins, ends = f"{point} hangs.", f"{point} is back."
         was_full = refused(point, lambda text=begins: alerts.begin("king", text))
+        assert set(alerts.open_ones()) <= written(office), "it is written before it is known"
         alerts.begin("king", begins)
         late.step()
         was_full |= refused(point, lambda text=ends: alerts.end("king", text))
