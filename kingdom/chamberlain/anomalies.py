@@ -11,9 +11,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from kingdom.clock import isoformat
+
 FAILURES_IN_A_ROW = 3
 TIMEOUTS, TIMEOUTS_WITHIN = 5, 3600.0
 UNDISPATCHED_AFTER = 1800.0
+TOLERANCE = 60.0  # seconds that clocks of processes on one machine may be apart
 MOST_WAITING, MOST_GENERALS, MOST_KEPT = 20_000, 200, 200
 _LONGEST_REASON = 300
 
@@ -96,6 +99,7 @@ class Windows:
     def conditions(self, now: float, is_pending: Callable[[str], bool]) -> list[Condition]:
         """`is_pending` tells whether an event still waits: not all that is done with one is in the
         log, and two who write to it may come in either order."""
+        self._forget_future(now)
         self._close_window(now)
         streaks = self._kept["streaks"].items()
         found = [
@@ -109,10 +113,28 @@ class Windows:
         self._note_late({one.kind for one in found}, now)
         return found
 
+    def _forget_future(self, now: float) -> None:
+        """What a clock that was ahead has noted: it would be young for as long as that was."""
+        moments = self._kept["timeouts"]
+        past = [one for one in moments if one <= now + TOLERANCE]
+        if past != moments:
+            moments[:] = past
+            self.has_news = True
+            if len(past) < TIMEOUTS:
+                self._end(TIMED_OUT, "", now)
+
     def _late(self, now: float, is_pending: Callable[[str], bool]) -> list[Condition]:
         waiting = self._kept["waiting"]
         latest = datetime.fromtimestamp(now - UNDISPATCHED_AFTER, UTC)
-        late = [event for event, (at, _) in waiting.items() if datetime.fromisoformat(at) <= latest]
+        ahead = datetime.fromtimestamp(now + TOLERANCE, UTC)
+        late = []
+        for event, entry in waiting.items():
+            moment = datetime.fromisoformat(entry[0])
+            if moment <= latest:
+                late.append(event)
+            elif moment > ahead:  # by a clock that has come back; it waits since now at least
+                entry[0] = isoformat(datetime.fromtimestamp(now, UTC))
+                self.has_news = True
         for event in [one for one in late if not is_pending(one)]:
             del waiting[event]
             self.has_news = True

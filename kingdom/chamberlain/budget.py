@@ -121,7 +121,7 @@ class Budget:
         if not self._day.unpriced:
             return said
         more = self._office.words("chamberlain_budget_unpriced", count=self._day.unpriced)
-        return f"{said} {more}"
+        return f"{said.removesuffix('.')}. {more}"
 
     # What is told in the log
 

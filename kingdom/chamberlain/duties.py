@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kingdom.chamberlain.abandoned import Abandoned
+from kingdom.chamberlain.alerts import TellLate
 from kingdom.chamberlain.budget import Budget
 from kingdom.chamberlain.cleaning.duty import Clean
 from kingdom.chamberlain.duty import MakeDuty
@@ -24,6 +25,7 @@ DUTIES: tuple[MakeDuty, ...] = (
     Strays,
     Abandoned,
     Mappings,
+    TellLate,
     Metrics,
     ReportDaily,
     Rotate,

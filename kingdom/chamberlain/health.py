@@ -76,14 +76,27 @@ def threshold_of(level: Health, limits: Limits) -> float:
     return dict(limits)[level]
 
 
-def verdict(standings: Mapping[str, Standing], values: Values, burdens: Burdens) -> Verdict:
+def verdict(
+    standings: Mapping[str, Standing],
+    values: Values,
+    burdens: Burdens,
+    limits: Mapping[str, Limits],
+) -> Verdict:
     """The worst of all, and what is so bad."""
-    found = [(one.level, spelled(name, values)) for name, one in standings.items()]
+    found = [(one.level, _why(name, one, values, limits)) for name, one in standings.items()]
     found += burdens.values()
     for health in reversed(LEVELS[1:]):
         if reasons := [reason for level, reason in found if level == health]:
             return Verdict(health, ", ".join(reasons))
     return Verdict("green", "")
+
+
+def _why(name: str, standing: Standing, values: Values, limits: Mapping[str, Limits]) -> str:
+    """Also while it is better already, and not yet believed to be."""
+    value, of_metric = values.get(name), limits.get(name, ())
+    if value is None or not is_worse(standing.level, level_of(value, of_metric)):
+        return spelled(name, values)
+    return f"{name}: was over {threshold_of(standing.level, of_metric):g}, now {value:.0f}"
 
 
 def spelled(name: str, values: Values) -> str:

@@ -13,20 +13,21 @@ from __future__ import annotations
 import signal
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 from kingdom import pids
 from kingdom.chamberlain import roll
 from kingdom.chamberlain.alerts import Alerts
 from kingdom.chamberlain.duty import Office
-from kingdom.chamberlain.pulse import Pulse, Sign
 from kingdom.clock import isoformat
-from kingdom.runtime import role
-from kingdom.runtime.processes import PATIENCE, WARDEN, Seat, send_signal
+from kingdom.runtime.processes import PATIENCE, WARDEN, Seat, roles_file, send_signal
+from kingdom.runtime.pulse import LONGEST_PAUSE, Pulse, Sign, longest_silence
 from kingdom.store import disk
+from kingdom.store.state import read_json
+from kingdom.topology import GENERAL_PREFIX
 
-LONGEST_PAUSE = 10.0  # seconds between two looks
-MISSED = 3  # heartbeats of a role at rest that must fail to come, however short the threshold
 CONDITION = "heartbeat:"
+RETURNED = "returned:"  # with the moment at which the warden ended our former life
 _SERVICE = b"/kingdom-"  # as the units of systemd are called
 
 
@@ -65,6 +66,7 @@ class Heartbeats:
         for name in list(self._cases):
             self._pursue(name, signs.get(name))
         self._see_to_alerts()
+        self._tell_of_own_return()
         return min(pause, 1.0) if self._cases else pause
 
     def stop(self) -> None:
@@ -100,6 +102,8 @@ class Heartbeats:
         case = self._cases[name]
         if name == WARDEN:
             self._leave_be(case, sign)
+        elif sign is None and self._is_removed(name):
+            del self._cases[name]
         elif sign is not None and sign.pid == case.pid:
             self._kill_if_overdue(name, case)
         elif sign is not None and sign.beat is not None:
@@ -125,14 +129,39 @@ class Heartbeats:
             self._alerts.begin(CONDITION + name, case.text)
         for condition in self._alerts.open_ones(CONDITION):
             name = condition.removeprefix(CONDITION)
-            if name not in self._cases and self._pulse.lives(name):
+            if name in self._cases:
+                continue
+            if self._pulse.lives(name):
                 self._alerts.end(condition, self._office.words("chamberlain_hung_over", role=name))
+            elif self._is_removed(name) and not Seat(self._office.base, name).is_taken():
+                self._alerts.end(condition, self._office.words("chamberlain_hung_gone", role=name))
+
+    def _is_removed(self, name: str) -> bool:
+        return name.startswith(GENERAL_PREFIX) and name not in self._office.config.generals
+
+    def _tell_of_own_return(self) -> None:
+        """Once for each time that the warden ended a chamberlain that hung."""
+        ours = self._office.setting.name
+        found = _hung(read_json(roles_file(self._office.base)), ours)
+        current = RETURNED + found[0] if found else ""
+        if found and not self._alerts.is_open(current):
+            text = self._office.words("chamberlain_returned", role=ours, seconds=found[1])
+            self._alerts.begin(current, text)
+        for condition in self._alerts.open_ones(RETURNED):
+            if condition != current:
+                self._alerts.forget(condition)
+
+
+def _hung(told: Any, name: str) -> tuple[str, str] | None:
+    """When that role was last ended for it, and after how many seconds, as the warden tells."""
+    for key in ("roles", name, "hung"):
+        told = told.get(key) if isinstance(told, dict) else None
+    return (str(told.get("at")), str(told.get("seconds"))) if isinstance(told, dict) else None
 
 
 def threshold(office: Office) -> float:
     """Seconds without a sign of life after which a role counts as hung."""
-    wanted = office.config.settings.chamberlain.heartbeat.threshold_seconds
-    return max(wanted, MISSED * role.LONGEST_WAIT)
+    return longest_silence(office.config.settings.chamberlain.heartbeat.threshold_seconds)
 
 
 def is_a_service(cgroup: bytes) -> bool:

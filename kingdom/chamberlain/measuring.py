@@ -80,7 +80,8 @@ class Measuring:
                 )
 
     def _verdict(self, reading: Reading) -> Verdict:
-        return health.verdict(self._standings, asdict(reading), self._office.board.burdens)
+        limits = health.limits_of(self._office.config.settings.chamberlain.thresholds)
+        return health.verdict(self._standings, asdict(reading), self._office.board.burdens, limits)
 
     def _note_change(self, verdict: Verdict, reading: Reading) -> None:
         before, self._health = self._health, verdict.health

@@ -11,10 +11,11 @@ from kingdom.chamberlain.metrics_endpoint import HOST, Endpoint
 from kingdom.chamberlain.metrics_found import Found
 from kingdom.chamberlain.metrics_text import rendered
 from kingdom.errors import TryLater
+from kingdom.runtime.processes import WARDEN, Seat, roles_file
 from kingdom.store import disk
 from kingdom.store.paths import BaseDir
-from kingdom.store.state import write_json
-from kingdom.topology import START_ORDER
+from kingdom.store.state import read_json, write_json
+from kingdom.topology import START_ORDER, role_of
 
 _LOOK_SECONDS = 30.0  # whether the port is still the one that is wanted
 _FIRST, _PORTS = 20000, 12000  # below what the kernel gives to those who do not care
@@ -79,4 +80,14 @@ class Metrics:
         roles = [
             name for role in START_ORDER for name in (generals if role == "general" else [role])
         ]
-        return rendered(Found(self._office.base, self._office.clock, roles).families())
+        wanted = _wanted(self._office.base, roles)
+        return rendered(Found(self._office.base, self._office.clock, wanted).families())
+
+
+def _wanted(base: BaseDir, roles: list[str]) -> list[str]:
+    """Without those that a warden was told to leave out."""
+    told = read_json(roles_file(base), {}) if Seat(base, WARDEN).is_taken() else {}
+    only = told.get("only") if isinstance(told, dict) else None
+    if not isinstance(only, list) or not only:
+        return roles
+    return [name for name in roles if name in only or role_of(name) in only]

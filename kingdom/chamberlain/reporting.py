@@ -15,7 +15,7 @@ from typing import Any
 from kingdom.chamberlain import daily
 from kingdom.chamberlain.duty import Office
 from kingdom.chamberlain.ledger import LEDGER, read_ledger
-from kingdom.chamberlain.telling import told
+from kingdom.chamberlain.telling import told_below_title
 from kingdom.models.message import Report
 from kingdom.settings.chamberlain import Reporting
 from kingdom.store import disk
@@ -38,10 +38,10 @@ class ReportDaily:
         kept = read_json(self._office.path(FILE), {})
         entries = kept.items() if isinstance(kept, dict) else ()
         self._kept = {kind: one for kind, one in entries if _is_whole(one)}
-        for kind in self._kept:
-            self._publish(kind)
 
     def step(self) -> float:
+        for kind in self._kept:
+            self._publish(kind)
         if not self._office.board.has_read_all:
             return SOON
         settings = self._settings
@@ -76,8 +76,7 @@ class ReportDaily:
     def _is_due(self, kind: str, day: date) -> bool:
         known = self._kept.get(kind, {}).get("date", "")
         if known >= self._office.today().isoformat():  # a clock that was ahead has come back
-            self._kept[kind] = {"date": day.isoformat(), "message": None}
-            self._save()
+            self._keep(kind, day, None)
             return False
         return bool(known < day.isoformat())
 
@@ -93,12 +92,11 @@ class ReportDaily:
             disk.make_directory(office.base.path("logs", "analysis"))
             write_json(daily.report_file(office.base, kind, days[0]), report)
             message = self._message(kind, report) if is_wanted else None
-        self._kept[kind] = {"date": days[0].isoformat(), "message": message}
-        self._save()
+        self._keep(kind, days[0], message)
         self._publish(kind)
 
     def _message(self, kind: str, report: dict[str, Any]) -> dict[str, Any]:
-        content = told(report, self._office.words, self._zone)
+        content = told_below_title(report, self._office.words, self._zone)
         context = {"kind": kind, **report}
         return {"id": self._office.bus.next_id("msg"), "content": content, "context": context}
 
@@ -112,10 +110,13 @@ class ReportDaily:
         )
         self._office.log.info("report.published", kind=kind, date=one["date"])
         one["message"] = None
-        self._save(sync=False)
+        write_json(self._office.path(FILE), self._kept, sync=False)
 
-    def _save(self, *, sync: bool = True) -> None:
-        write_json(self._office.path(FILE), self._kept, sync=sync)
+    def _keep(self, kind: str, day: date, message: dict[str, Any] | None) -> None:
+        """Known only when it is written: what cannot be is made again at the next step."""
+        kept = {**self._kept, kind: {"date": day.isoformat(), "message": message}}
+        write_json(self._office.path(FILE), kept)
+        self._kept = kept
 
 
 def _is_whole(one: Any) -> bool:

@@ -20,7 +20,7 @@ from kingdom.chamberlain.duty import Office
 from kingdom.engines import attempts, tree
 from kingdom.models.ids import is_id
 from kingdom.runtime.processes import Seat
-from kingdom.runtime.warden import registry_of
+from kingdom.runtime.registry import registry_of
 from kingdom.store import disk
 from kingdom.store.state import read_json, write_json
 from kingdom.topology import TASKS

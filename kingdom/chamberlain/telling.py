@@ -18,14 +18,22 @@ Report = Mapping[str, Any]
 
 
 def told(report: Report, words: Words, zone: tzinfo) -> str:
-    return "\n".join(_lines(report, words, zone))
+    return "\n".join((_heading(report, words), *_lines(report, words, zone)))
+
+
+def told_below_title(report: Report, words: Words, zone: tzinfo) -> str:
+    """For a message: that of a day gets its title from whoever shows it."""
+    heading = [_heading(report, words)] if report["type"] == WEEKLY else []
+    return "\n".join((*heading, *_lines(report, words, zone)))
+
+
+def _heading(report: Report, words: Words) -> str:
+    if report["type"] == WEEKLY:
+        return words("chamberlain_report_week", since=report["date"], until=report["until"])
+    return words("chamberlain_report_day", date=report["date"])
 
 
 def _lines(report: Report, words: Words, zone: tzinfo) -> Iterator[str]:
-    if report["type"] == WEEKLY:
-        yield words("chamberlain_report_week", since=report["date"], until=report["until"])
-    else:
-        yield words("chamberlain_report_day", date=report["date"])
     tasks, soldiers = report["tasks"], report["soldiers"]
     yield words(
         "chamberlain_report_tasks",

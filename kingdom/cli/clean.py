@@ -34,7 +34,7 @@ def parser() -> Parser:
     made.takes(
         "--clock-is-right",
         action="store_true",
-        help="the clock was moved by more than a day, and is right now",
+        help="do not wait until the clock has run for a day, at first or after it was moved",
     )
     made.takes_json()
     return made

@@ -15,6 +15,10 @@ from kingdom.store.paths import BaseDir
 if TYPE_CHECKING:
     from kingdom.ops.suite import Suite
 
+UNMEASURED = (
+    "Nobody measures this machine, so all work is let in, however busy it is. "
+    "To have it measured, add chamberlain to --roles."
+)
 LINES = 8  # of the log, for a role that did not start
 
 
@@ -42,7 +46,7 @@ def run(call: Call) -> int:
 
 
 def start(call: Call, base: BaseDir, only: list[str], *, foreground: bool = False) -> int:
-    from kingdom.ops.starting import refuse_second, run_here
+    from kingdom.ops.starting import forget_measurements, refuse_second, run_here
     from kingdom.ops.starting import start as start_in_background
     from kingdom.ops.systemd.manager import keeper
 
@@ -52,6 +56,8 @@ def start(call: Call, base: BaseDir, only: list[str], *, foreground: bool = Fals
         from kingdom.cli import by_systemd
 
         code = by_systemd.start(base, suite, manager, foreground=foreground)
+        if forget_measurements(base, suite):
+            print(UNMEASURED)
         _say_what_is_missing(call, suite)
         return code
     if foreground:
@@ -59,6 +65,8 @@ def start(call: Call, base: BaseDir, only: list[str], *, foreground: bool = Fals
     started = start_in_background(base, suite, dict(call.environment))
     if started.up:
         print(f"Running (pid {started.pid}): {', '.join(started.up)}.")
+    if started.unmeasured:
+        print(UNMEASURED)
     for name in started.silent:
         say(f"{name} has not shown life yet. See: kingdom logs {name}")
     for name, problem in started.failed.items():

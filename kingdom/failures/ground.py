@@ -128,8 +128,8 @@ OF_GROUND = (
     Failure(
         "clock_doubted",
         "wait",
-        "The clock was moved by more than a day, so nobody knows how old things are.",
-        "Wait until it has run for a day, or if it is right now: kingdom clean --clock-is-right.",
+        "The clock was moved by more than a day, or has not been watched for a day yet.",
+        "Let it run for a day, or if it is right: kingdom clean --clock-is-right.",
     ),
     Failure(
         "log_unwritable",

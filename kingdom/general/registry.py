@@ -13,7 +13,7 @@ from typing import Any
 
 from kingdom.clock import Clock
 from kingdom.general.spec import SoldierFiles
-from kingdom.runtime.warden import registry_lock
+from kingdom.runtime.registry import registry_lock
 from kingdom.store import disk
 from kingdom.store.locks import Lock
 from kingdom.store.paths import BaseDir

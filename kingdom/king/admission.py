@@ -29,6 +29,10 @@ class Deferral:
     remedy: str = ""
 
 
+RECOVERS = "It goes on by itself when the machine has recovered."
+UNMEASURED = "Nobody measures it now; have the chamberlain do so: kingdom stop && kingdom start"
+
+
 @dataclass(frozen=True)
 class Measured:
     """What `state/resources.json` says, as far as admission cares."""
@@ -36,6 +40,7 @@ class Measured:
     health: HealthWord = "unmeasured"
     tokens: TokenWord = "unknown"
     note: str = ""  # why health is so
+    remedy: str = RECOVERS
 
 
 def measured(raw: Any, now: datetime, stale_seconds: float) -> Measured:
@@ -44,11 +49,12 @@ def measured(raw: Any, now: datetime, stale_seconds: float) -> Measured:
         return Measured()
     resources = read_resources(raw)
     if resources is None:
-        return Measured("orange", "unknown", "state/resources.json cannot be read")
+        return Measured("orange", "unknown", "state/resources.json cannot be read", UNMEASURED)
     age = (now - resources.updated_at).total_seconds()
     tokens: TokenWord = resources.tokens.status
     if age > stale_seconds:
-        return Measured("orange", tokens, f"state/resources.json is {age:.0f} seconds old")
+        note = f"state/resources.json is {age:.0f} seconds old"
+        return Measured("orange", tokens, note, UNMEASURED)
     return Measured(resources.health, tokens, resources.reason or "")
 
 
@@ -109,7 +115,7 @@ def _health(found: Measured, urgent: bool) -> Deferral | None:
     return Deferral(
         f"health_{found.health}",
         f"Health is {found.health}{why}: {allowed}.",
-        "It goes on by itself when the machine has recovered.",
+        found.remedy,
     )
 
 

@@ -17,11 +17,11 @@ from kingdom.clock import SystemClock, isoformat
 from kingdom.errors import UsageError
 from kingdom.ops.archive import MANIFEST, ROOT, Manifest, checksum
 from kingdom.ops.snapshot import Snapshot, own_temporary, snapshot
-from kingdom.ops.trees import files_below
 from kingdom.store import disk
 from kingdom.store.formats import format_of
 from kingdom.store.leftovers import writer_is_gone
 from kingdom.store.paths import TEMPORARY_PREFIX, BaseDir
+from kingdom.store.trees import files_below
 
 MODE = 0o600  # what people wrote to each other is nobody else's business
 MARK = "-kingdom-archive"

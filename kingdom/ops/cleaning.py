@@ -20,26 +20,41 @@ from kingdom.clock import Clock, SystemClock
 from kingdom.errors import KingdomError, TryLater
 from kingdom.runtime.config import Config, load_config
 from kingdom.runtime.internal_log import InternalLog
-from kingdom.runtime.timekeeping import confirm, is_doubted
+from kingdom.runtime.timekeeping import Doubt, confirm, doubt_at
 from kingdom.store import disk
 from kingdom.store.locks import Lock
 from kingdom.store.paths import BaseDir
 from kingdom.topology import GENERAL_PREFIX
+from kingdom.words.spans import age
 
 OPERATOR = "operator"
+CONFIRM = "Let it run for {left} more, or if the clock is right: kingdom clean --clock-is-right"
 
 
 class ClockDoubted(TryLater):
-    """Ages mean nothing by a clock that was moved."""
+    """Ages mean nothing by a clock that was moved, or that nobody has watched yet."""
 
     code = "clock_doubted"
 
-    def __init__(self) -> None:
+    def __init__(self, doubt: Doubt) -> None:
         super().__init__(
-            "The clock was moved by more than a day, so nobody knows how old things are.",
-            remedy="Wait until it has run for a day, or if it is right now: "
-            "kingdom clean --clock-is-right",
+            why_doubted(doubt), remedy=CONFIRM.format(left=age(doubt.left.total_seconds()))
         )
+
+
+def why_doubted(doubt: Doubt) -> str:
+    if doubt.moved:
+        return "The clock was moved by more than a day, so nobody knows how old things are."
+    return "The clock is trusted when the kingdom has run for a day, which it has not yet."
+
+
+def clock_doubt(base: BaseDir, clock: Clock) -> Doubt | None:
+    """The chamberlain's."""
+    return doubt_at(base, clock_path(base), clock)
+
+
+def clock_path(base: BaseDir) -> str:
+    return base.path("state", "chamberlain", "clock.json")
 
 
 @dataclass(frozen=True)
@@ -70,10 +85,10 @@ def clean(
 ) -> Cleaned:
     clock = clock or SystemClock()
     config = load_config(base, environment)
-    if clock_is_right:
+    if clock_is_right and not dry:
         confirm(base, clock.now())
-    elif not dry and is_doubted(base, base.path("state", "chamberlain", "clock.json"), clock):
-        raise ClockDoubted
+    if not dry and (doubt := clock_doubt(base, clock)):
+        raise ClockDoubted(doubt)
     with closing(open_bus(base, config.settings, clock=clock)) as bus, _alone(base, dry):
         tallies = _round(base, bus, config, clock, dry)
         trouble: list[str] = []

@@ -27,13 +27,13 @@ from kingdom.ops.generals import (
     roots,
 )
 from kingdom.ops.shipped import PACKAGES
-from kingdom.ops.trees import remove_tree
 from kingdom.pids import started
 from kingdom.runtime.config import MANIFEST
 from kingdom.settings.yaml_file import read_document
 from kingdom.store import disk
 from kingdom.store.locks import Lock
 from kingdom.store.paths import TEMPORARY_PREFIX, BaseDir
+from kingdom.store.trees import remove_tree
 
 SKELETON = os.path.join(PACKAGES, "skeleton")
 _NAME = re.compile(r"gen-[a-z0-9]+(?:-[a-z0-9]+)*\Z")

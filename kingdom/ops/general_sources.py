@@ -17,10 +17,10 @@ from dataclasses import dataclass, field
 from kingdom.clients.git import Access, Git, Place
 from kingdom.clients.git_faults import GitMissing
 from kingdom.errors import InvalidFile, KingdomError, NotFound, TryLater, UsageError
-from kingdom.ops.trees import remove_tree
 from kingdom.runtime.config import MANIFEST, PROMPT, SOUL
 from kingdom.runtime.secrets import Masker
 from kingdom.store import disk
+from kingdom.store.trees import remove_tree
 
 LARGEST_FILE = 256 * 1024
 LARGEST_PACKAGE = 1024 * 1024

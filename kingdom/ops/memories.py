@@ -13,9 +13,9 @@ from kingdom.errors import ConfigurationError, InvalidFile, KingdomError, NotFou
 from kingdom.general.brief import lessons, memory
 from kingdom.general.brief.lessons import Line
 from kingdom.general.brief.memory import Scope
-from kingdom.ops.trees import remove_tree
 from kingdom.store import disk
 from kingdom.store.paths import BaseDir
+from kingdom.store.trees import remove_tree
 
 SHARED = "shared"
 _ALLOWED = "\n\t\r"

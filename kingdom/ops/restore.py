@@ -16,10 +16,10 @@ from kingdom.ops.archive import ARCHIVE_FORMAT, MANIFEST, ROOT, Manifest, checks
 from kingdom.ops.backup import clear_abandoned
 from kingdom.ops.init import init
 from kingdom.ops.snapshot import own_temporary
-from kingdom.ops.trees import remove_tree
 from kingdom.store import disk
 from kingdom.store.formats import FORMAT
 from kingdom.store.paths import PLACES, BaseDir
+from kingdom.store.trees import remove_tree
 
 MARK = "-kingdom-restore"
 LARGEST = 1024**3

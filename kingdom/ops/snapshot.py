@@ -19,11 +19,11 @@ from kingdom.bus.files.bus import FileBus
 from kingdom.bus.files.caretaker import Caretaker
 from kingdom.bus.files.sequence import STREAMS_OF_KIND
 from kingdom.bus.lease import Holder
-from kingdom.ops.trees import files_below, remove_tree
 from kingdom.store import disk
 from kingdom.store.leftovers import writer_is_gone
 from kingdom.store.locks import Lock
 from kingdom.store.paths import TEMPORARY_PREFIX, BaseDir
+from kingdom.store.trees import files_below, remove_tree
 
 KEPT_STILL = ("queue", "state")
 EDITED_BY_PEOPLE = ("config", "memory")

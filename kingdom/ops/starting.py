@@ -22,6 +22,7 @@ from kingdom.store.room import MAKE_ROOM, shortage
 
 PATIENCE = 60.0  # seconds for all roles to come up
 _LOOK_SECONDS = 1.0  # between two looks whether there is room
+MEASURER = "chamberlain"
 MOMENT = 0.3  # seconds that a warden which was just killed may take to be gone
 
 
@@ -33,12 +34,23 @@ class Started:
     up: list[str] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
     silent: list[str] = field(default_factory=list)  # neither up nor dead in time
+    unmeasured: bool = False  # nobody measures the machine
 
 
 def refuse_second(base: BaseDir) -> None:
     seat = Seat(base, WARDEN)
     if not until(lambda: not seat.is_taken(), MOMENT):
         raise AlreadyRuns(WARDEN, seat.holder(), base)
+
+
+def forget_measurements(base: BaseDir, suite: Suite) -> bool:
+    """Whether nobody will measure: what was measured before would only grow old and keep all work
+    out, as when a chamberlain has gone silent."""
+    is_wanted = any(post.name == MEASURER for post in suite.posts())
+    if is_wanted or MEASURER not in suite.names() or Seat(base, MEASURER).is_taken():
+        return False
+    disk.remove(base.resources_file)
+    return True
 
 
 def _refuse_full_disk(base: BaseDir, more: str = "") -> None:
@@ -63,11 +75,14 @@ def start(
     _refuse_full_disk(base)
     disk.make_directory(base.logs)
     wanted = [post.name for post in suite.posts()]
+    unmeasured = forget_measurements(base, suite)
     reading, writing = os.pipe2(os.O_CLOEXEC)
     launch(lambda: _guarded(base, suite, environment, writing), log_of_warden(base))
     os.close(writing)
     try:
-        return _outcome(base, wanted, _lines(base, reading, patience))
+        started = _outcome(base, wanted, _lines(base, reading, patience))
+        started.unmeasured = unmeasured
+        return started
     finally:
         os.close(reading)
 
@@ -75,6 +90,7 @@ def start(
 def run_here(base: BaseDir, suite: Suite, environment: Mapping[str, str]) -> int:
     """In the foreground, until a signal comes."""
     refuse_second(base)
+    forget_measurements(base, suite)
     os.chdir(base.root)
     return Warden(base, suite, environment).run()
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kingdom.clock import Clock, SystemClock
 from kingdom.errors import KingdomError
@@ -19,11 +19,21 @@ from kingdom.ops.stopping import is_running, running
 from kingdom.ops.systemd.manager import keeper
 from kingdom.ops.systemd.units import target_name
 from kingdom.runtime.control import EVERYTHING, Control
-from kingdom.runtime.processes import STALE_AFTER, WARDEN, Seat, roles_file
+from kingdom.runtime.processes import (
+    LONGEST_REST,
+    MISSED,
+    STALE_AFTER,
+    WARDEN,
+    Seat,
+    roles_file,
+)
 from kingdom.store.paths import BaseDir
 from kingdom.store.room import shortage
 from kingdom.store.state import read_json
 from kingdom.topology import STREAMS
+
+if TYPE_CHECKING:
+    from kingdom.settings.loading import Settings
 
 UP, STARTING, HUNG, DOWN = "up", "starting", "hung", "down"
 _COUNTED = tuple(name for name, stream in STREAMS.items() if not stream.flat)
@@ -36,13 +46,18 @@ def status(
     now = (clock or SystemClock()).now().timestamp()
     told, measured = _told(base), health(base, now)
     used = measured["usage"] if measured else {}
+    settings, problem = _settings(base, environment, now)
+    longest = _longest_silence(settings)
     return {
         "base_dir": base.root,
         "warden": _process(Seat(base, WARDEN), now),
-        "roles": [_role(name, base, told, now) | _used(used, name) for name in _names(base, told)],
+        "roles": [
+            _role(name, base, told, now, longest) | _used(used, name) for name in _names(base, told)
+        ],
         "health": measured and {key: one for key, one in measured.items() if key != "usage"},
         "systemd": _systemd(base, environment),
-        **_configured(base, environment, now),
+        "engine": settings and _engine(settings, environment, base),
+        "config_problem": problem,
         "disk_problem": shortage(base) or None,
         "frozen": frozen(base),
         "metrics": _metrics(base),
@@ -129,12 +144,14 @@ def _process(seat: Seat, now: float) -> dict[str, Any] | None:
     }
 
 
-def _role(name: str, base: BaseDir, told: Mapping[str, Any], now: float) -> dict[str, Any]:
+def _role(
+    name: str, base: BaseDir, told: Mapping[str, Any], now: float, longest: float
+) -> dict[str, Any]:
     process = _process(Seat(base, name), now)
     kept = told.get(name, {})
     return {
         "name": name,
-        "state": _state(process),
+        "state": _state(process, longest),
         **(process or {"pid": None, "up_seconds": None, "heartbeat_age_seconds": None}),
         "restarts": kept.get("restarts", 0),
         "crash_loop": kept.get("crash_loop", False),
@@ -142,37 +159,46 @@ def _role(name: str, base: BaseDir, told: Mapping[str, Any], now: float) -> dict
     }
 
 
-def _state(process: Mapping[str, Any] | None) -> str:
+def _state(process: Mapping[str, Any] | None, longest: float) -> str:
     if process is None:
         return DOWN
     beat = process["heartbeat_age_seconds"]
     if beat is None:
-        return STARTING if (process["up_seconds"] or 0.0) < STALE_AFTER else HUNG
-    return UP if beat < STALE_AFTER else HUNG
+        return STARTING if (process["up_seconds"] or 0.0) < longest else HUNG
+    return UP if beat < longest else HUNG
+
+
+def _longest_silence(settings: Settings | None) -> float:
+    """Seconds; without settings, as they begin."""
+    if settings is None:
+        return STALE_AFTER
+    return max(settings.chamberlain.heartbeat.threshold_seconds, MISSED * LONGEST_REST)
 
 
 def _ago(moment: float | None, now: float) -> float | None:
     return None if moment is None else round(max(now - moment, 0.0), 1)
 
 
-def _configured(base: BaseDir, environment: Mapping[str, str], now: float) -> dict[str, Any]:
-    """The engine, as the configuration names it, or what is wrong with the configuration."""
+def _settings(
+    base: BaseDir, environment: Mapping[str, str], now: float
+) -> tuple[Settings | None, str | None]:
+    """What is in force, or what is wrong with the configuration."""
+    try:
+        return settings_in_force(base, environment, now), None
+    except KingdomError as error:
+        return None, str(error)
+
+
+def _engine(settings: Settings, environment: Mapping[str, str], base: BaseDir) -> dict[str, Any]:
     from kingdom.engines.choice import availability
 
-    try:
-        settings = settings_in_force(base, environment, now)
-    except KingdomError as error:
-        return {"engine": None, "config_problem": str(error)}
     found = availability(settings, environment, base.root)
     return {
-        "engine": {
-            "name": settings.system.runtime.engine,
-            "available": found.available,
-            "reason": found.reason or None,
-            "remedy": found.remedy or None,
-            "until": None if found.until is None else found.until.isoformat(),
-        },
-        "config_problem": None,
+        "name": settings.system.runtime.engine,
+        "available": found.available,
+        "reason": found.reason or None,
+        "remedy": found.remedy or None,
+        "until": None if found.until is None else found.until.isoformat(),
     }
 
 

@@ -36,14 +36,14 @@ def checked_file(base: BaseDir) -> str:
 
 
 def settings_in_force(base: BaseDir, environment: Mapping[str, str], now: float) -> Settings:
-    """Or what is wrong with the configuration. Of a note they have `system.runtime` only, which is
-    all that engines are told."""
+    """Or what is wrong with the configuration. Of a note they have only what is asked for here:
+    `system.runtime`, which is all that engines are told, and `chamberlain.heartbeat`."""
     if any(environment.get(name) for name in OVERRIDES):
         return _checked(base, environment)
     stamps = list(_stamps(base))
     noted = _noted(base, stamps, now)
     if noted is not None:
-        return cast("Settings", SimpleNamespace(system=SimpleNamespace(runtime=_tree(noted))))
+        return cast("Settings", _tree(noted))
     found = _checked(base, environment)
     if all(_is_settled(stamp, now) for stamp in stamps):
         _note(base, stamps, found)
@@ -66,12 +66,16 @@ def _noted(base: BaseDir, stamps: list[Stamp], now: float) -> dict[str, Any] | N
         return None
     if not isinstance(noted, dict) or noted.get("stamps") != stamps:
         return None
-    runtime = noted.get("runtime")
-    return runtime if isinstance(runtime, dict) else None
+    settings = noted.get("settings")
+    return settings if isinstance(settings, dict) else None
 
 
 def _note(base: BaseDir, stamps: list[Stamp], found: Settings) -> None:
-    noted = {"runtime": found.system.runtime.model_dump(mode="json"), "stamps": stamps}
+    settings = {
+        "system": {"runtime": found.system.runtime.model_dump(mode="json")},
+        "chamberlain": {"heartbeat": found.chamberlain.heartbeat.model_dump(mode="json")},
+    }
+    noted = {"settings": settings, "stamps": stamps}
     try:
         write_json(checked_file(base), noted, sync=False)
     except OSError:

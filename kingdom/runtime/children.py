@@ -8,7 +8,7 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
 
 from kingdom.errors import EXIT_FAILED
 from kingdom.runtime.processes import Seat, end_with_parent
@@ -63,6 +63,7 @@ class Child:
     wanted: bool = True
     announced: bool = False  # whether its first start was told of
     last_end: str = ""
+    hung: dict[str, Any] | None = None  # when it was last ended for that, and after what silence
 
     @property
     def is_up(self) -> bool:

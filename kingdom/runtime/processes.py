@@ -23,6 +23,8 @@ from kingdom.store.paths import BaseDir
 WARDEN = "warden"
 ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 START_NOW = signal.SIGUSR1  # tells the warden to start at once what waits for its backoff
+LONGEST_REST = 10.0  # seconds between two heartbeats of a role that has nothing to do
+MISSED = 3  # of these must fail to come before a role counts as hung, however short the threshold
 STALE_AFTER = 120.0  # seconds without a sign of life; what the chamberlain's settings begin with
 PATIENCE = 10.0  # seconds that a process asked to end has before it is killed
 _LOOK_AGAIN = 0.02

@@ -24,7 +24,7 @@ from kingdom.runtime.internal_log import InternalLog
 from kingdom.runtime.logging import configure, get_logger
 from kingdom.runtime.measures import Measures
 from kingdom.runtime.notify import Notifier
-from kingdom.runtime.processes import EndAsked, Seat, keep_memory_private
+from kingdom.runtime.processes import LONGEST_REST, EndAsked, Seat, keep_memory_private
 from kingdom.store.locks import Lock
 from kingdom.store.paths import BaseDir
 from kingdom.topology import role_of
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from kingdom.runtime.config import LiveConfig
 
-LONGEST_WAIT = 10.0  # seconds between two heartbeats of a role that has nothing to do
+LONGEST_WAIT = LONGEST_REST
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0  # after a step that may work another time
 # What a machine refuses for a while: no reason to fall over, and nothing a restart would mend.
 PASSING = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE)

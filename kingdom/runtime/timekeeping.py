@@ -44,6 +44,7 @@ class Timekeeping:
         self._written = float("-inf")
         self.doubt = timedelta(0)  # how long it must still run to be believed
         self.leapt = False  # just before the last look
+        self.moved = False  # whether it was a leap that the doubt is for
 
     def look(self, *, write: bool = True) -> bool:
         """Whether the clock is believed. To be asked again and again."""
@@ -52,7 +53,7 @@ class Timekeeping:
         self._last = now
         self.leapt = before is not None and leapt(before, now)
         if before is None or self.leapt:  # without a look before, nobody knows anything of it
-            self.doubt = DAY
+            self.doubt, self.moved = DAY, self.leapt
         else:
             self.doubt = max(self.doubt - _ticked(before, now), timedelta(0))
         if self.doubt and self._is_confirmed(now.wall):
@@ -67,6 +68,7 @@ class Timekeeping:
         left = kept.get("doubt_seconds")
         seconds = left if isinstance(left, int | float) and left > 0 else 0.0
         self.doubt = min(timedelta(seconds=seconds), DAY)
+        self.moved = kept.get("moved") is True
         return _former(kept)
 
     def _is_confirmed(self, now: datetime) -> bool:
@@ -83,16 +85,25 @@ class Timekeeping:
             "ticks": self._last.ticks,
             "boot": self._last.boot,
             "doubt_seconds": self.doubt.total_seconds(),
+            "moved": self.moved and bool(self.doubt),
         }
         with suppress(OSError):
             disk.make_directory(os.path.dirname(self._path))
             write_json(self._path, value, sync=False)
 
 
-def is_doubted(base: BaseDir, path: str, clock: Clock) -> bool:
-    """Whether one who keeps watch there would doubt it now; not if nobody ever did."""
+@dataclass(frozen=True)
+class Doubt:
+    left: timedelta  # how long the clock must still run to be believed
+    moved: bool  # else it has not been watched for a day yet
+
+
+def doubt_at(base: BaseDir, path: str, clock: Clock) -> Doubt | None:
+    """Of one who keeps watch there; none if nobody ever did."""
     keeper = Timekeeping(base, path, clock)
-    return disk.exists(path) and not keeper.look(write=False)
+    if not disk.exists(path) or keeper.look(write=False):
+        return None
+    return Doubt(keeper.doubt, keeper.moved)
 
 
 def confirmation_path(base: BaseDir) -> str:

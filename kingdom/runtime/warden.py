@@ -13,8 +13,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -35,30 +34,16 @@ from kingdom.runtime.processes import (
     send_signal,
     until,
 )
+from kingdom.runtime.registry import registry_of
 from kingdom.runtime.restarts import FIRST_DELAY
 from kingdom.runtime.role import run
+from kingdom.runtime.vigil import WATCHER, Vigil
 from kingdom.store import disk, state
-from kingdom.store.locks import Lock
 from kingdom.store.paths import BaseDir
 from kingdom.topology import role_of
 
 LONGEST_PAUSE = 2.0  # seconds between two looks at the configuration
 SHORT_PAUSE, LONGEST_START = 0.02, 60.0  # while someone may wait for roles to come up
-
-
-@contextmanager
-def registry_of(base: BaseDir) -> Iterator[bool]:
-    """Whether nobody else has `state/sessions.json` in hand just now; then nobody gets it."""
-    lock = Lock(registry_lock(base))
-    try:
-        yield lock.try_acquire()
-    finally:
-        lock.close()
-
-
-def registry_lock(base: BaseDir) -> str:
-    """Held by whoever changes `state/sessions.json`, or must know that nobody does."""
-    return f"{base.sessions_file.removesuffix('.json')}.lock"
 
 
 class Warden:
@@ -82,6 +67,7 @@ class Warden:
         self._clock = clock or SystemClock()
         self._patience = patience
         self._children: dict[str, Child] = {}
+        self._vigil = Vigil(base)
         self._loops: list[str] = []
         self._watch_closely_until = 0.0
         self._internal = InternalLog(base, WARDEN, self._clock)
@@ -143,6 +129,7 @@ class Warden:
             self._adjust()
         self._note_problem()
         self._end_unwanted()
+        self._end_hung()
         self._start_due()
         self._kill_overdue()
         self._announce()
@@ -198,6 +185,19 @@ class Warden:
                 busy = not is_ours or self._suite.is_busy(self._base, child.post.name)
             if not busy:
                 self._ask_to_end(child)
+
+    def _end_hung(self) -> None:
+        """The one that would do so to any other; it tells people of it when it is back."""
+        child = self._children.get(WATCHER)
+        if child is None:
+            return
+        threshold = self._suite.config.current.settings.chamberlain.heartbeat.threshold_seconds
+        silence = self._vigil.silence(child.pid, threshold, self._clock.monotonic())
+        if silence is not None and child.kill_at is None:
+            self._log.error("warden.role_hung", target=WATCHER, pid=child.pid, seconds=silence)
+            child.hung = {"at": isoformat(self._clock.now()), "seconds": round(silence)}
+            self._ask_to_end(child)
+            self._write()
 
     def _forgive(self) -> None:
         for child in self._children.values():
@@ -356,6 +356,7 @@ class Warden:
             "restarts": child.restarts.count,
             "crash_loop": child.restarts.is_looping(now),
             "last_end": child.last_end or None,
+            "hung": child.hung,
             "next_start_in_seconds": round(child.due - now, 3) if waits else None,
             "told_at": isoformat(self._clock.now()),
         }

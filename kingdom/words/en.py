@@ -105,6 +105,9 @@ SENTENCES: dict[str, str] = {
     "chamberlain_hung_warden": "The {role} has shown no life for {seconds} seconds: what dies is "
     "not started again. Start everything anew with: kingdom restart",
     "chamberlain_hung_over": "{role} shows life again.",
+    "chamberlain_hung_gone": "{role} was removed.",
+    "chamberlain_returned": "The {role} had shown no life for {seconds} seconds, so the warden "
+    "ended it and started it again. What it last did is told by: kingdom logs {role}",
     "chamberlain_abandoned": "{general} does not run, and tasks in progress wait for it "
     "({count}, such as {task}). Start it with: kingdom start, or end them with: "
     "kingdom cancel TASK",

@@ -112,6 +112,9 @@ SENTENCES: dict[str, str] = {
     "chamberlain_hung_warden": "{role}, {seconds}초 동안 응답이 없습니다. 죽은 역할이 다시 "
     "시작되지 않습니다. 모두 새로 시작하려면: kingdom restart",
     "chamberlain_hung_over": "{role}, 다시 응답합니다.",
+    "chamberlain_hung_gone": "{role}, 제거되었습니다.",
+    "chamberlain_returned": "{role}, {seconds}초 동안 응답이 없어 warden가 끝내고 다시 "
+    "시작했습니다. 마지막으로 한 일을 보려면: kingdom logs {role}",
     "chamberlain_abandoned": "{general}, 실행 중이 아닌데 진행 중인 작업이 기다립니다"
     "({count}개, 예: {task}). 시작하려면: kingdom start, 작업을 끝내려면: kingdom cancel TASK",
     "chamberlain_abandoned_over": "{general}을(를) 헛되이 기다리는 작업이 더는 없습니다.",

@@ -99,9 +99,32 @@ def test_by_a_clock_that_was_moved_only_if_a_person_says_that_it_is_right(old: B
     assert said.code == 1
     assert "kingdom clean --clock-is-right" in said.err
     assert len(prompts(old)) == 3
+    assert "The clock was moved by more than a day" in said.err
+    assert "was moved by more than a day" in clock_line(old)
     assert kingdom("clean", "--dry-run", base=old).code == 0
+    assert kingdom("clean", "--dry-run", "--clock-is-right", base=old).code == 0
+    assert kingdom("clean", base=old).code == 1, "dry is dry"
     assert kingdom("clean", "--clock-is-right", base=old).code == 0
+    assert "It is trusted:" in clock_line(old)
     assert len(prompts(old)) == 2
+
+
+def clock_line(base: BaseDir) -> str:
+    (found,) = [one for one in kingdom("doctor", base=base).lines if one.split()[1:2] == ["clock"]]
+    return found
+
+
+def test_on_the_first_day_nobody_says_that_the_clock_was_moved(old: BaseDir) -> None:
+    assert "It is trusted when the kingdom has run for a day." in clock_line(old)
+    path = old.path("state", "chamberlain", "clock.json")
+    for _ in range(2):  # lives of the chamberlain
+        Timekeeping(old, path, SystemClock()).look()
+    said = kingdom("clean", base=old)
+    assert said.code == 1
+    assert "moved" not in said.err
+    assert "The clock is trusted when the kingdom has run for a day" in said.err
+    assert "kingdom clean --clock-is-right" in said.err
+    assert "which it has not yet." in clock_line(old)
 
 
 def test_workspaces_are_shown_with_who_removes_them(old: BaseDir) -> None:

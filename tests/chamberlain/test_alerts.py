@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from kingdom.chamberlain.alerts import Alerts
+from kingdom.chamberlain.alerts import Alerts, TellLate
 from kingdom.chamberlain.duty import Office
+from kingdom.errors import TryLater
 from kingdom.store.paths import BaseDir
+from kingdom.store.state import read_json
+from tests.support.calls import observed
+from tests.support.full_disk import Refusing
 from tests.support.household import office_in, said
 from tests.support.kingdom import MovableClock
 
@@ -78,3 +84,62 @@ def test_what_was_written_and_not_published_is_published_at_the_next_start(
         with office_in(base, clock) as office:
             Alerts(office).start()
     assert said(base) == ["The king hangs."]
+
+
+def refused(point: int, act: Callable[[], object]) -> bool:
+    """Whether the disk was full at that write of it."""
+    refusing = Refusing(point)
+    with observed(refusing), suppress(OSError, TryLater):
+        act()
+    return refusing.left <= 0
+
+
+def written(office: Office) -> set[str]:
+    return set(read_json(office.path("alerts.json"), {}))
+
+
+def test_a_disk_that_is_full_at_any_point_costs_no_alert(office: Office, base: BaseDir) -> None:
+    alerts, late = Alerts(office), TellLate(office)
+    alerts.start()
+    expected: list[str] = []
+    point = 1
+    while True:
+        begins, ends = f"{point} hangs.", f"{point} is back."
+        was_full = refused(point, lambda text=begins: alerts.begin("king", text))
+        assert set(alerts.open_ones()) <= written(office), "it is written before it is known"
+        alerts.begin("king", begins)
+        late.step()
+        was_full |= refused(point, lambda text=ends: alerts.end("king", text))
+        alerts.end("king", ends)
+        late.step()
+        expected += [begins, ends]
+        assert said(base) == expected, f"the disk was full at write {point}"
+        assert alerts.open_ones() == []
+        if not was_full:
+            break
+        point += 1
+    assert point > 5, "there are several writes to each"
+
+
+def test_what_could_not_be_published_is_published_later_in_the_same_life(
+    office: Office, base: BaseDir
+) -> None:
+    """In its order, though the condition is over before the bus takes anything."""
+    alerts, late = Alerts(office), TellLate(office)
+    late.start()
+    publish = office.bus.publish
+
+    def busy(*_: object) -> None:
+        raise TryLater("The bus is busy.")
+
+    office.bus.publish = busy  # type: ignore[method-assign,assignment]
+    assert alerts.begin("king", "The king hangs.")
+    late.step()
+    assert not alerts.end("king", "The king is back.")
+    assert alerts.is_open("king")
+    office.bus.publish = publish  # type: ignore[method-assign]
+    for _ in range(3):
+        late.step()
+    assert said(base) == ["The king hangs."]
+    assert alerts.end("king", "The king is back.")
+    assert said(base) == ["The king hangs.", "The king is back."]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -197,3 +198,25 @@ def test_one_that_has_to_wait_says_why(base: BaseDir, clock: MovableClock, life:
     assert told.startswith(f"evt-1 has been waiting for 30 minutes (1 such): {reason}")
     waits.unlink()
     assert life.look()[1:] == ["No event has to wait that long any more."]
+
+
+def test_what_a_clock_a_year_ahead_has_noted_burdens_nobody_for_a_year(
+    life: Life, clock: MovableClock
+) -> None:
+    right = clock.now()
+    clock.set_wall(right + timedelta(days=365))
+    append(life.base, *(timeout(clock.now()) for _ in range(5)), detected("evt-1", clock.now()))
+    pending(life.base, "evt-1")
+    assert len(life.look()) == 1
+    assert "timeouts" in life.burdens
+    clock.set_wall(right + timedelta(minutes=1))
+    assert "timeouts" not in (life.look() and life.burdens)
+    assert len(said(life.base)) == 2, "it is over"
+    append(life.base, *(timeout(clock.now()) for _ in range(4)))
+    life.look()
+    assert "timeouts" not in life.burdens, "those of the year ahead are not counted"
+    append(life.base, timeout(clock.now()))
+    life.look()
+    assert "timeouts" in life.burdens
+    clock.advance(31 * MINUTE)
+    assert any("evt-1" in one for one in life.look()), "it has waited for half an hour by now"

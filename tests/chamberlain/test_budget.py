@@ -196,7 +196,8 @@ def test_unknown_prices_are_said_and_not_guessed(
     spend("8")
     duty.step()
     assert tokens(office) == ("warning", "8.00")
-    assert said(base)[1].endswith("Besides, there are attempts whose price is unknown: 2.")
+    more = "Besides, there are attempts whose price is unknown: 2."
+    assert said(base)[1].endswith(f"kingdom budget. {more}")
 
 
 @pytest.mark.usefixtures("limited")

@@ -14,12 +14,10 @@ from kingdom.models.catalogue import CATALOGUE, WORKFLOWS
 
 MARKER = "pytest.mark.provokes"
 TESTS = Path(__file__).parents[1]
-# What nobody provokes yet, because the code that would emit it is not there. Only ever shortened.
-NOT_YET = {
-    "recovery.log_rotated",
-    "recovery.files_cleaned",
-    *(entry.type for entry in WORKFLOWS),
-}
+# What nobody provokes yet, because the code that would emit it is not there, by the group of the
+# catalogue and why. Only ever shortened.
+GROUPS_NOT_YET = {"there are no workflows yet": WORKFLOWS}
+NOT_YET = {entry.type: why for why, group in GROUPS_NOT_YET.items() for entry in group}
 
 
 def provoked() -> set[str]:
@@ -37,10 +35,10 @@ def _in(path: Path) -> Iterator[str]:
 
 def test_every_entry_of_the_catalogue_is_provoked_by_a_test() -> None:
     found = provoked()
-    assert CATALOGUE.keys() - found - NOT_YET == set(), "nobody provokes these"
+    assert CATALOGUE.keys() - found - NOT_YET.keys() == set(), "nobody provokes these"
     assert found - CATALOGUE.keys() == set(), "the catalogue does not know these"
 
 
 def test_the_list_of_what_is_not_provoked_yet_is_no_longer_than_it_must_be() -> None:
-    assert NOT_YET & provoked() == set()
-    assert NOT_YET - CATALOGUE.keys() == set()
+    assert NOT_YET.keys() & provoked() == set()
+    assert NOT_YET.keys() - CATALOGUE.keys() == set()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from kingdom.chamberlain.cleaning.kinds import Dead, Files, kinds
 from kingdom.chamberlain.cleaning.notices import NOT_TOLD, Notices
 from kingdom.chamberlain.cleaning.round import LOCK, Round
 from kingdom.chamberlain.duty import Office
+from kingdom.errors import TryLater
 from kingdom.models.base import Record
 from kingdom.models.result import NeedsHuman
 from kingdom.pids import started
@@ -27,6 +28,8 @@ from kingdom.store import disk
 from kingdom.store.locks import Lock
 from kingdom.store.paths import BaseDir
 from kingdom.topology import STREAMS
+from tests.support.calls import observed
+from tests.support.full_disk import Refusing
 from tests.support.household import date_files, internal_events, office_in, said, write
 from tests.support.kingdom import MovableClock, counts, event, files, message, result, task
 
@@ -78,7 +81,7 @@ def ask(office: Office, number: int = 1, **fields: Any) -> None:
         ("logs/events-20260207.log", 7),
         ("logs/events-20260207-2.log", 7),
         ("state/results/task-20260207-001-raw.json", 7),
-        ("state/results/task-20260207-001-raw-soldier-1-101.json", 7),
+        ("state/results/task-20260207-001-raw-soldier-1-101/result.json", 7),
         ("state/results/task-20260207-001-soldier-id", 7),
         ("state/results/task-20260207-001-session-id", 7),
         ("state/results/task-20260207-001-checkpoint.json", 7),
@@ -320,6 +323,22 @@ def test_people_are_told_of_dead_ones_three_days_before_they_go(
     assert "tasks/dead" not in counts(base)
 
 
+def test_a_full_disk_keeps_nobody_from_being_told_of_dead_ones(
+    office: Office, base: BaseDir, clock: MovableClock
+) -> None:
+    bury(office, 1)
+    clock.advance(28 * 86_400)
+    notices, point = Notices(base, clock.now()), 0
+    notices.objection("tasks", task(1).id)
+    while not said(base):
+        point += 1
+        with observed(Refusing(point)), suppress(OSError, TryLater):
+            notices.tell(office)
+    notices.tell(office)
+    assert len(said(base)) == 1
+    assert point > 1, "each write was refused once"
+
+
 def test_after_a_long_rest_dead_ones_wait_until_people_had_time(
     office: Office, base: BaseDir, clock: MovableClock
 ) -> None:
@@ -382,6 +401,7 @@ def cleanings(base: BaseDir) -> list[tuple[str, int]]:
     return [(one["ts"][:16], one["data"]["deleted_count"]) for one in told]
 
 
+@pytest.mark.provokes("recovery.files_cleaned")
 def test_a_day_is_cleaned_once_at_three(base: BaseDir, clock: MovableClock) -> None:
     write(base, "state/prompts/a.md", clock.now() - 2.5 * DAY)
     with trusted(base, clock) as (_, duty):

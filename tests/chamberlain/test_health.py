@@ -85,7 +85,7 @@ def test_thresholds_of_100_set_free_what_was_red_before() -> None:
         (
             {"cpu_percent": "red", "memory_percent": "red", "disk_percent": "orange"},
             {},
-            Verdict("red", "cpu_percent: 72, memory_percent: unknown"),
+            Verdict("red", "cpu_percent: was over 90, now 72, memory_percent: unknown"),
         ),
         (
             {"cpu_percent": "green"},
@@ -95,7 +95,7 @@ def test_thresholds_of_100_set_free_what_was_red_before() -> None:
         (
             {"cpu_percent": "orange"},
             {"timeouts": ("yellow", "5 timeouts in an hour")},
-            Verdict("orange", "cpu_percent: 72"),
+            Verdict("orange", "cpu_percent: was over 80, now 72"),
         ),
     ],
 )
@@ -104,4 +104,4 @@ def test_the_worst_counts_and_says_why(
 ) -> None:
     standings = {name: Standing(level) for name, level in levels.items()}
     values = {"cpu_percent": 71.6, "memory_percent": None, "disk_percent": 96.0}
-    assert verdict(standings, values, burdens) == expected
+    assert verdict(standings, values, burdens, LIMITS) == expected

@@ -15,8 +15,9 @@ import pytest
 
 from kingdom.chamberlain.duty import Office
 from kingdom.chamberlain.heartbeats import Heartbeats, is_a_service
-from kingdom.runtime.processes import PATIENCE, Seat
+from kingdom.runtime.processes import PATIENCE, Seat, roles_file
 from kingdom.store.paths import BaseDir
+from kingdom.store.state import write_json
 from tests.support.cli import environment, kingdom
 from tests.support.household import internal_events, office_in, said
 from tests.support.kingdom import MovableClock
@@ -42,7 +43,7 @@ class Watch:
     """The duty, and time that goes by for it."""
 
     def __init__(self, office: Office, clock: MovableClock) -> None:
-        self.base, self.clock = office.base, clock
+        self.base, self.clock, self.config = office.base, clock, office.setting.config
         self.duty = Heartbeats(office)
         self.duty.start()
 
@@ -242,3 +243,54 @@ def test_the_real_chamberlain_brings_back_a_real_king(
     restarts = internal_events(base, "recovery.session_restarted")
     targets = [one["data"]["target"] for one in restarts]
     assert targets.count("king") == 1
+
+
+def test_the_alert_of_a_general_ends_when_it_is_removed(base: BaseDir, watch: Watch) -> None:
+    with by_hand(base, "gen-a") as general:
+        stopped(general)
+        watch.go_on(THRESHOLD + PATIENCE + 10)
+        eventually(lambda: not is_alive(general), "it is killed")
+    watch.go_on(THRESHOLD)
+    assert len(said(base)) == 1
+    os.rename(base.path("config", "generals", "gen-a"), base.path("gone"))
+    watch.clock.advance(2.0)
+    assert watch.config.refresh()
+    for _ in range(2):
+        watch.duty.step()
+    assert said(base)[1:] == ["gen-a was removed."]
+
+
+def test_a_chamberlain_that_the_warden_had_to_end_says_so_once(
+    base: BaseDir, clock: MovableClock
+) -> None:
+    lock = Seat(base, "warden").take()
+    for at in ("2026-02-07T10:00:00.000Z", "2026-02-07T11:00:00.000Z"):
+        hung = {"at": at, "seconds": 131}
+        write_json(roles_file(base), {"roles": {"chamberlain": {"hung": hung}}})
+        for _ in range(2):
+            with office_in(base, clock) as office:
+                watch = Watch(office, clock)
+                watch.duty.step()
+                watch.duty.step()
+    lock.close()
+    Seat(base, "warden").leave()
+    assert len(said(base)) == 2
+    assert said(base)[0].startswith("The chamberlain had shown no life for 131 seconds")
+
+
+def test_a_real_chamberlain_that_hangs_is_brought_back_and_tells_of_it(base: BaseDir) -> None:
+    config = Path(base.path("config", "local", "chamberlain.yaml"))
+    never = "thresholds: {yellow: 100, orange: 100, red: 100, disk: 100}\n"
+    config.write_text(f"{never}heartbeat: {{threshold_seconds: 4}}\n")
+    assert kingdom("start", base=base).code == 0
+    before = pid_of(base, "chamberlain")
+    stopped(before)
+    log, console = Path(base.system_log), Path(base.path("logs", "console.log"))
+    eventually(lambda: "warden.role_hung" in log.read_text(), "the warden sees it")
+    os.kill(before, signal.SIGCONT)  # so that it hears what it is asked
+    told = "The chamberlain had shown no life"
+    eventually(lambda: console.exists() and told in console.read_text(), "people know")
+    assert pid_of(base, "chamberlain") != before
+    restarts = internal_events(base, "recovery.session_restarted")
+    ours = [one["actor"] for one in restarts if one["data"]["target"] == "chamberlain"]
+    assert set(ours) == {"warden"}

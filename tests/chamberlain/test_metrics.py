@@ -6,6 +6,7 @@ import json
 import socket
 import urllib.request
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from kingdom.chamberlain.metrics_text import rendered
 from kingdom.clock import SystemClock
 from kingdom.errors import TryLater
 from kingdom.runtime.measures import PAUSE, Measures
-from kingdom.runtime.processes import Seat
+from kingdom.runtime.processes import Seat, roles_file
 from kingdom.store import disk
 from kingdom.store.paths import BaseDir
 from kingdom.store.state import read_json, write_json
@@ -307,3 +308,17 @@ def _say(base: BaseDir, request: bytes) -> bytes:
 def test_bounds_ascend() -> None:
     assert sorted(BOUNDS) == list(BOUNDS)
     assert json.loads(json.dumps(BOUNDS)) == list(BOUNDS)
+
+
+@pytest.mark.parametrize("has_warden", [True, False])
+def test_roles_that_were_left_out_on_purpose_are_not_listed(
+    served: Metrics, base: BaseDir, has_warden: bool
+) -> None:
+    lock = Seat(base, "warden").take()
+    write_json(roles_file(base), {"only": ["king", "chamberlain"], "roles": {}})
+    if not has_warden:  # it was killed, and left its file
+        lock.release()
+    with closing(lock):
+        found = {name.partition('role="')[2].partition('"')[0] for name in asked(base)} - {""}
+    assert ("sentinel" in found) is not has_warden
+    assert {"king", "chamberlain"} <= found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kingdom.chamberlain.pulse import Pulse, Sign
+from kingdom.runtime.pulse import Pulse, Sign
 
 PAUSE = 30.0
 

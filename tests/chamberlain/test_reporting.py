@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -14,11 +15,13 @@ import yaml
 
 from kingdom.chamberlain.reading import ReadEvents
 from kingdom.chamberlain.reporting import ReportDaily
+from kingdom.errors import TryLater
 from kingdom.store.paths import BaseDir
 from kingdom.store.spending import Spent, note
 from kingdom.words.charts import sparkline
 from tests.support.calls import CHANGE_NOTHING, Killer, in_child, observed
 from tests.support.event_lines import append, completed, failed, line, timeout
+from tests.support.full_disk import Refusing
 from tests.support.household import office_in
 from tests.support.kingdom import MovableClock
 
@@ -101,7 +104,6 @@ def test_the_report_of_the_day_before_at_nine(base: BaseDir, clock: MovableClock
     written = json.loads(Path(base.path("logs/analysis/report-2026-02-07.json")).read_text())
     assert written == {key: value for key, value in context.items() if key != "kind"}
     assert message["content"] == (
-        "Report of 2026-02-07\n"
         "Tasks: 1 created, 2 completed, 1 failed, 1 with a question\n"
         "Soldiers: 1 sent out, 1 out of time\n"
         "gen-pr: 2 completed in 7m on average, 95 % within 7m\n"
@@ -161,7 +163,7 @@ def test_days_and_hours_are_those_of_the_kingdom(base: BaseDir, clock: MovableCl
     live(base, clock)
     (message,) = reports(base)
     assert message["context"]["tasks"]["completed"] == 1
-    assert message["content"].startswith("2026-02-07 보고\n작업: 생성 0, 완료 1, 실패 0, 질문 0")
+    assert message["content"].startswith("작업: 생성 0, 완료 1, 실패 0, 질문 0")
 
 
 def test_who_wants_none_gets_none_and_finds_them_all_the_same(
@@ -218,3 +220,29 @@ def test_killed_at_any_call_a_report_comes_once(base: BaseDir, clock: MovableClo
 )
 def test_a_sparkline_is_as_high_as_its_greatest(values: list[float], line_: str) -> None:
     assert sparkline(values) == line_
+
+
+def test_a_disk_that_is_full_at_any_point_costs_no_report(
+    base: BaseDir, clock: MovableClock
+) -> None:
+    point, day = 1, NOON
+    with office_in(base, clock) as office:
+        reader, reporter = ReadEvents(office), ReportDaily(office)
+        reader.start()
+        reporter.start()
+        while True:
+            a_day(base, day)
+            day += timedelta(days=1)
+            clock.set_wall(day)
+            reader.step()
+            refusing = Refusing(point)
+            with observed(refusing), suppress(OSError, TryLater):
+                reporter.step()
+            for _ in range(2):
+                reporter.step()
+            expected = [f"{NOON.date() + timedelta(days=n)}" for n in range(point)]
+            assert dates(base) == expected, f"the disk was full at write {point}"
+            if refusing.left > 0:
+                break
+            point += 1
+    assert point > 5, "there are several writes to each"

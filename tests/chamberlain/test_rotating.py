@@ -59,6 +59,7 @@ def ids(path: str | Path) -> list[str]:
     return [one["data"]["event_id"] for one in told if one["type"] == "event.detected"]
 
 
+@pytest.mark.provokes("recovery.log_rotated")
 def test_events_are_split_at_midnight_of_the_kingdom(base: BaseDir, seoul: MovableClock) -> None:
     with office_in(base, seoul) as office:
         note(base, seoul, "before")

@@ -14,7 +14,7 @@ import pytest
 from kingdom.chamberlain.duty import Office
 from kingdom.chamberlain.strays import EVERY, PATIENCE, Strays
 from kingdom.engines import attempts
-from kingdom.runtime.warden import registry_of
+from kingdom.runtime.registry import registry_of
 from kingdom.store.paths import BaseDir
 from tests.support.barracks import NAME, Barracks
 from tests.support.household import internal_events, office_in

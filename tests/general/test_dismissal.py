@@ -18,8 +18,8 @@ from kingdom.runtime.config import LiveConfig
 from kingdom.runtime.internal_log import InternalLog
 from kingdom.runtime.logging import configure, get_logger
 from kingdom.runtime.processes import WARDEN, Seat
+from kingdom.runtime.registry import registry_lock
 from kingdom.runtime.role import Setting
-from kingdom.runtime.warden import registry_lock
 from kingdom.store.locks import Lock
 from kingdom.store.paths import BaseDir
 from tests.support.barracks import NAME, Barracks, Life, environment

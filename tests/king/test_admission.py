@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kingdom.engines.port import Availability
-from kingdom.king.admission import Gates, Measured, deferral, measured, room
+from kingdom.king.admission import UNMEASURED, Gates, Measured, deferral, measured, room
 from kingdom.models.manifest import Manifest
 from tests.support.kingdom import START
 
@@ -90,6 +90,18 @@ def test_measurements_that_cannot_be_read_count_as_orange_and_say_so(raw: Any) -
     refused = deferral(Gates(READY, found, max_soldiers=9), GENERAL, "high")
     assert refused is not None
     assert "state/resources.json cannot be read" in refused.reason
+
+
+def test_while_nobody_measures_no_recovery_is_promised() -> None:
+    old = read(updated_at=(START - timedelta(seconds=121)).isoformat())
+    for found in (old, measured({}, START, 120)):
+        refused = deferral(Gates(READY, found, max_soldiers=9), GENERAL, "high")
+        assert refused is not None
+        assert refused.remedy == UNMEASURED
+        assert "by itself" not in refused.remedy
+    busy = deferral(Gates(READY, Measured("red", "ok"), max_soldiers=9), GENERAL, "high")
+    assert busy is not None
+    assert "by itself" in busy.remedy
 
 
 def test_an_engine_that_is_missing_holds_everything_back_with_its_own_words() -> None:

@@ -69,5 +69,6 @@ def write(base: BaseDir, path: str, moment: datetime, content: str = "x") -> Pat
     made = Path(base.path(path))
     made.parent.mkdir(parents=True, exist_ok=True)
     made.write_text(content)
-    os.utime(made, (moment.timestamp(),) * 2)
+    for path in (made, made.parent):
+        os.utime(path, (moment.timestamp(),) * 2)
     return made

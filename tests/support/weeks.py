@@ -143,6 +143,9 @@ class Life:
             f"logs/sessions/{soldier}.json": "{}",
             f"state/sentinel/seen/evt-test-{number}": "",
         }
+        place = f"state/results/{id_}-raw-{soldier}"
+        os.mkdir(self.base.path(place))
+        written[f"{place}/result.json"] = "{}"  # that nobody accepted
         for path, text in written.items():
             Path(self.base.path(path)).write_text(text)
         kinds = {
@@ -151,11 +154,13 @@ class Life:
             f"queue/messages/sent/msg-20260207-{number:03d}.json": "queue",
             f"state/results/{id_}.json": "results",
             f"state/results/{id_}-soldier-id": "results",
+            f"{place}/result.json": "results",
             f"state/prompts/{id_}.md": "prompts",
             f"logs/sessions/{soldier}.json": "session_logs",
             f"state/sentinel/seen/evt-test-{number}": "seen",
         }
         now = self.clock.now()
+        os.utime(self.base.path(place), (now.timestamp(),) * 2)
         for path, kind in kinds.items():
             os.utime(self.base.path(path), (now.timestamp(),) * 2)
             self.left[path] = Left(kind, now, needed)

@@ -13,6 +13,7 @@ import pytest
 from kingdom.ops.systemd.units import target_name, unit_name
 from kingdom.store.paths import BaseDir
 from tests.support.cli import NOBODY, ROOT
+from tests.support.household import internal_events
 from tests.support.puppets import add_general, found_kingdom
 from tests.support.systemd import UNITS, Systemd, systemd, why_not
 from tests.support.waiting import eventually
@@ -38,6 +39,9 @@ def home(scratch: Path) -> BaseDir:
     found_kingdom(base, "gen-a")
     Path(base.path("config", "local", "system.yaml")).write_text(
         "runtime: {engine: command, max_memory_mb: 512, command: {argv: [sleep, '3600']}}\n"
+    )
+    Path(base.path("config", "local", "chamberlain.yaml")).write_text(
+        "heartbeat: {threshold_seconds: 30}\n"
     )
     return base
 
@@ -92,6 +96,15 @@ def test_roles_that_die_or_hang_come_back_and_all_ends_in_order(
     manager.run("kill", "-STOP", envoy)
     eventually(lambda: anew(manager, home, "envoy", envoy), "the envoy runs anew", 120)
 
+    sentinel = pid_of(manager, home, "sentinel")
+    manager.run("kill", "-STOP", sentinel)
+    eventually(lambda: anew(manager, home, "sentinel", sentinel), "the sentinel runs anew", 120)
+    restarted = "recovery.session_restarted"
+    eventually(lambda: internal_events(home, restarted), "the chamberlain tells of it", 120)
+    (missed,) = internal_events(home, "system.heartbeat_missed")
+    assert missed["data"]["target"] == "sentinel", "it was there before systemd"
+    assert not internal_events(home, "system.shutdown")
+
     before = {role: pid_of(manager, home, role) for role in ROLES}
     said = manager.kingdom("restart", base=home)
     assert said.code == 0, said
@@ -107,6 +120,8 @@ def test_roles_that_die_or_hang_come_back_and_all_ends_in_order(
     for role in ROLES:
         assert manager.ctl("is-active", unit_name(home, role)) == "inactive"
     assert manager.shown(unit_name(home, "king"), "Result") == "success"
+    system = [one["type"] for one in internal_events(home) if one["actor"] == "system"]
+    assert system == ["system.startup", "system.shutdown"] * 2, "once for each of both"
 
     gone = manager.kingdom("systemd", "uninstall", base=home)
     assert gone.code == 0, gone

@@ -6,12 +6,13 @@ import json
 import os
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from kingdom.ops.systemd.manager import Manager
-from kingdom.ops.systemd.units import Account, Plan, target_name, texts
+from kingdom.ops.systemd.units import Account, Plan, target_name, texts, unit_name
 from kingdom.store.paths import BaseDir
 from tests.support.cli import kingdom, one_sentence
 from tests.support.puppets import found_kingdom
@@ -109,6 +110,17 @@ def test_what_binds_a_soldier_is_not_asked_of_generals(base: BaseDir) -> None:
         assert option in king
         assert option not in general
     assert "KillMode=process\n" in general
+
+
+def test_systemd_is_more_patient_than_the_chamberlain_but_for_that_one(base: BaseDir) -> None:
+    found = texts(replace(plan(base), roles=("chamberlain", "king")))
+    lines = {name: text.splitlines() for name, text in found.items()}
+    patience = {name: one for name in lines for one in lines[name] if "WatchdogSec=" in one}
+    assert patience == {
+        unit_name(base, "chamberlain"): "WatchdogSec=120",
+        unit_name(base, "king"): "WatchdogSec=180",
+        f"{base.name_on_host}-general@.service": "WatchdogSec=180",
+    }
 
 
 def test_pauses_grow_where_systemd_knows_how(base: BaseDir) -> None:

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import closing
 from datetime import UTC, timedelta
 from pathlib import Path
 from typing import Any
@@ -65,7 +66,7 @@ def set_engine(base: BaseDir, engine: str, **more: str) -> None:
 def falsify_note(base: BaseDir) -> None:
     """From here on, whoever believes the note says `rehearsal`."""
     noted = json.loads(Path(checked_file(base)).read_text())
-    noted["runtime"]["engine"] = "rehearsal"
+    noted["settings"]["system"]["runtime"]["engine"] = "rehearsal"
     write_json(checked_file(base), noted)
 
 
@@ -227,12 +228,12 @@ def test_what_the_environment_sets_is_checked_each_time(ready: BaseDir) -> None:
     assert not os.path.exists(checked_file(ready))
 
 
-@pytest.mark.parametrize("content", ["", "[", "null", "{}", "[1]", '{"stamps": [], "runtime": 1}'])
+@pytest.mark.parametrize("content", ["", "[", "null", "{}", "[1]", '{"stamps": [], "settings": 1}'])
 def test_a_damaged_note_costs_a_check(ready: BaseDir, content: str) -> None:
     checked = configured(ready)
     Path(checked_file(ready)).write_text(content)
     assert configured(ready) == checked
-    assert json.loads(Path(checked_file(ready)).read_text())["runtime"]
+    assert json.loads(Path(checked_file(ready)).read_text())["settings"]
 
 
 def test_a_note_that_cannot_be_written_is_done_without(ready: BaseDir) -> None:
@@ -345,3 +346,19 @@ def test_measurements_that_are_damaged_cost_no_more_than_themselves(
     lines = list(facts(found))
     assert not found["health"] or any("health     counts as orange" in one for one in lines)
     lock.close()
+
+
+@pytest.mark.parametrize(("threshold", "state"), [(120, "hung"), (300, "up"), (5, "hung")])
+def test_a_role_hangs_as_long_as_the_settings_say(
+    ready: BaseDir, threshold: int, state: str
+) -> None:
+    config = Path(ready.path("config", "local", "chamberlain.yaml"))
+    config.parent.mkdir(exist_ok=True)
+    config.write_text(f"heartbeat: {{threshold_seconds: {threshold}}}\n")
+    seat = Seat(ready, "king")
+    with closing(seat.take()):
+        seat.beat()
+        for seconds, expected in ((25.0, "up"), (200.0, state)):
+            for _ in range(2):  # from a check, and from its note
+                (role,) = status(ready, environment(), later(seconds))["roles"]
+                assert role["state"] == expected

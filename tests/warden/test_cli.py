@@ -128,6 +128,18 @@ def test_unknown_roles_are_refused_with_a_suggestion(base: BaseDir) -> None:
         assert sentence == "'gen-b' is not a role of this kingdom. Did you mean: gen-a"
 
 
+@pytest.mark.parametrize("roles", ["king", "chamberlain,king"])
+def test_without_a_chamberlain_no_old_measurement_keeps_work_out(base: BaseDir, roles: str) -> None:
+    measured = Path(base.resources_file)
+    old = {"health": "green", "updated_at": "2026-02-07T10:00:00.000Z"}
+    measured.write_text(json.dumps(old))
+    said = kingdom("start", "--roles", roles, base=base)
+    assert said.code == 0, said
+    is_measured = "chamberlain" in roles
+    assert measured.exists() is is_measured
+    assert ("add chamberlain to --roles" in said.out) is not is_measured
+
+
 def test_start_with_some_roles_and_restart_with_the_same(base: BaseDir) -> None:
     kingdom("start", "--roles", "king, gen-a", base=base)
     assert [one["name"] for one in status(base)["roles"]] == ["king", "gen-a"]

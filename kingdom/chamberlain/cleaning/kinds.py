@@ -21,6 +21,7 @@ from kingdom.bus.files.pruning import Ended
 from kingdom.chamberlain.cleaning.finds import Find
 from kingdom.chamberlain.cleaning.names import task_in
 from kingdom.chamberlain.cleaning.notices import Notices
+from kingdom.chamberlain.cleaning.old import Old, old_ones
 from kingdom.engines import tree
 from kingdom.models.event import Event
 from kingdom.models.message import MessageBase
@@ -128,8 +129,8 @@ class Results:
     place: str = "state/results"
 
     def find(self, before: datetime, most: int | None) -> Iterator[Find | None]:
-        tasks: dict[str, list[_File]] = {}
-        for one in _old_files(self.base.results, task_in, before):
+        tasks: dict[str, list[Old]] = {}
+        for one in old_ones(self.base.results, task_in, before, with_places=True):
             if one is not None:
                 tasks.setdefault(task_in(one.name), []).append(one)
             if len(tasks) == most:
@@ -138,7 +139,7 @@ class Results:
         for task, files in tasks.items():
             yield self._of(task, files, before)
 
-    def _of(self, task: str, files: list[_File], before: datetime) -> Find | None:
+    def _of(self, task: str, files: list[Old], before: datetime) -> Find | None:
         final = f"{task}.json"
         beside = [one for one in files if one.name != final]
         main: Ended | None = None
@@ -151,12 +152,12 @@ class Results:
         return Find(
             at=main.at if main else at,
             size=size,
-            files=len(beside) + (main is not None),
+            files=sum(one.files for one in beside) + (main is not None),
             owners=frozenset({task}),
             remove=partial(self._remove, beside, main),
         )
 
-    def _remove(self, beside: list[_File], main: Ended | None) -> int:
+    def _remove(self, beside: list[Old], main: Ended | None) -> int:
         """The final result last: while it is there, the rest is known to be its."""
         count = sum(one.remove() for one in beside)
         return count + (self.bus.forget("results", [main]) if main else 0)
@@ -175,8 +176,8 @@ class Files:
 
     def find(self, before: datetime, most: int | None) -> Iterator[Find | None]:
         for directory in _deep(self.base.path(self.place), self.below):
-            old: list[_File] = []
-            for one in _old_files(directory, self.is_ours, before):
+            old: list[Old] = []
+            for one in old_ones(directory, self.is_ours, before):
                 if one is not None:
                     old.append(one)
                 if len(old) == most:
@@ -197,15 +198,15 @@ class Soldiers:
     place: str = "state/soldiers"
 
     def find(self, before: datetime, most: int | None) -> Iterator[Find | None]:
-        found: dict[str, list[_File]] = {}
-        for one in _old_files(self.base.soldiers, _OF_SOLDIER.fullmatch, before):
+        found: dict[str, list[Old]] = {}
+        for one in old_ones(self.base.soldiers, _OF_SOLDIER.fullmatch, before):
             if one is not None and (match := _OF_SOLDIER.fullmatch(one.name)):
                 found.setdefault(match["id"], []).append(one)
             yield None
         for soldier, files in found.items():
             yield self._of(soldier, files)
 
-    def _of(self, soldier: str, files: list[_File]) -> Find:
+    def _of(self, soldier: str, files: list[Old]) -> Find:
         stem = os.path.join(self.base.soldiers, soldier)
         spec = read_json(f"{stem}.json", {})
         task = spec.get("task_id") if isinstance(spec, dict) else None
@@ -226,39 +227,6 @@ def _lives(claim: str) -> bool:
     if len(words) != 3 or not (words[1].isdigit() and words[2].isdigit()):
         return False
     return tree.is_alive(int(words[1]), int(words[2]))
-
-
-@dataclass(frozen=True)
-class _File:
-    path: str
-    at: float
-    size: int
-    stamp: disk.Stamp
-
-    @property
-    def name(self) -> str:
-        return os.path.basename(self.path)
-
-    def remove(self) -> bool:
-        """Unless somebody wrote to it since."""
-        facts = disk.facts_of(self.path)
-        if facts is None or disk.stamp_of(facts) != self.stamp:
-            return False
-        return disk.remove(self.path)
-
-
-def _old_files(
-    directory: str, is_ours: Callable[[str], object], before: datetime
-) -> Iterator[_File | None]:
-    limit = before.timestamp()
-    for entry in disk.entries(directory):
-        found = None
-        if is_ours(entry.name):
-            facts = disk.facts_of(entry.path)
-            if facts and stat.S_ISREG(facts.st_mode) and facts.st_mtime < limit:
-                stamp = disk.stamp_of(facts)
-                found = _File(entry.path, facts.st_mtime, facts.st_size, stamp)
-        yield found
 
 
 def _deep(directory: str, below: int) -> Iterator[str]:

@@ -6,7 +6,7 @@ import re
 
 _OF_TASK = re.compile(
     r"(?P<task>[^.].*?)(?:-(?:raw(?:-.+)?|checkpoint|actions)\.json"
-    r"|-(?:soldier-id|session-id|heartbeat)|\.json)"
+    r"|-(?:soldier-id|session-id|heartbeat|raw-soldier-[0-9-]+)|\.json)"
 )
 
 

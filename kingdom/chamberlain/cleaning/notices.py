@@ -59,8 +59,8 @@ class Notices:
                 "id": office.bus.next_id("msg"),
                 "content": office.words("chamberlain_dead", count=self._fresh, day=day),
             }
-            self._fresh = 0
         self._write(message)
+        self._fresh = 0
         self.publish(office)
 
     def publish(self, office: Office) -> None:

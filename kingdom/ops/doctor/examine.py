@@ -17,6 +17,7 @@ MACHINE: tuple[Check, ...] = (machine.python, machine.git, machine.tmux, machine
 PLACE: tuple[Check, ...] = (
     place.base_directory,
     place.room,
+    place.clock,
     place.keeper,
     order.directories,
     order.secrets,

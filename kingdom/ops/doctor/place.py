@@ -6,15 +6,18 @@ import os
 from collections.abc import Iterator
 
 from kingdom import __version__
+from kingdom.clock import SystemClock
 from kingdom.errors import KingdomError
-from kingdom.ops.doctor.finding import PROBLEM, WARNING, Finding, Patient, fine
+from kingdom.ops.doctor.finding import OK, PROBLEM, WARNING, Finding, Patient, fine
 from kingdom.ops.generals import Package, packages
 from kingdom.ops.systemd.installing import lacking
 from kingdom.ops.systemd.manager import managers
 from kingdom.ops.systemd.units import target_name
+from kingdom.store import disk
 from kingdom.store.formats import check_format
 from kingdom.store.paths import PLACES, BaseDir
 from kingdom.store.room import MAKE_ROOM, shortage
+from kingdom.words.spans import age
 
 SCANT = 1024**3  # bytes; clones of repositories soon take that much
 _WRITTEN = tuple(place for place in PLACES if place != "config")
@@ -42,6 +45,22 @@ def base_directory(patient: Patient) -> Iterator[Finding]:
 
 def _is_writable(path: str) -> bool:
     return os.path.isdir(path) and os.access(path, os.R_OK | os.W_OK | os.X_OK)
+
+
+def clock(patient: Patient) -> Iterator[Finding]:
+    """Whether what has had its time may be told by it."""
+    from kingdom.ops.cleaning import CONFIRM, clock_doubt, clock_path, why_doubted
+
+    base = patient.base
+    assert base is not None
+    doubt = clock_doubt(base, SystemClock())
+    if doubt is not None:
+        remedy = CONFIRM.format(left=age(doubt.left.total_seconds()))
+        yield Finding(WARNING if doubt.moved else OK, "clock", why_doubted(doubt), remedy)
+    elif disk.exists(clock_path(base)):
+        yield fine("clock", "It is trusted: things are removed by their age.")
+    else:
+        yield fine("clock", "It is trusted when the kingdom has run for a day.")
 
 
 def room(patient: Patient) -> Iterator[Finding]:

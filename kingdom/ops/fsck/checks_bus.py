@@ -13,10 +13,10 @@ from kingdom.ops.fsck.checks_queue import is_abandoned, remove_abandoned, write_
 from kingdom.ops.fsck.finding import Finding, Fix, Workshop, by_fix
 from kingdom.ops.fsck.survey import Seen, Survey
 from kingdom.ops.snapshot import leftovers
-from kingdom.ops.trees import remove_tree
 from kingdom.store import disk
 from kingdom.store.leftovers import writer_is_gone
 from kingdom.store.paths import TEMPORARY_PREFIX
+from kingdom.store.trees import remove_tree
 from kingdom.topology import PENDING, STREAMS
 
 # A lost lease there is taken over by the next claim, which must see that it was lost.

@@ -14,6 +14,8 @@ from kingdom.store.paths import PLACES, BaseDir
 from kingdom.topology import GENERAL_PREFIX, ROLES, START_ORDER, role_of
 
 GENERAL = "general"
+WATCHER = "chamberlain"  # ends what hangs, tells people, and cannot do so for itself
+LATER = 60.0  # seconds that it has before systemd ends what hangs
 GROWING_PAUSES = 254  # the version of systemd from which a restart may wait longer each time
 
 WRITTEN = "# Written by: kingdom systemd install."
@@ -33,14 +35,17 @@ RestartMaxDelaySec=300
 _OF_ALL = """\
 Type=notify
 NotifyAccess=main
-# A role shows life at least every {beat} seconds. One that hangs hears no milder signal, and a dump
-# of its memory would hold tokens.
+# A role shows life at least every {beat} seconds. {who}
+# One that hangs hears no milder signal, and a dump of its memory would hold tokens.
 WatchdogSec={watchdog:g}
 WatchdogSignal=SIGKILL
 # Ready means that what a former life left is taken up, which a long backlog delays.
 TimeoutStartSec=300
 TimeoutStopSec=30
 {restart}"""
+
+_ALONE = "Nobody else would end this one."
+_WATCHED = "The chamberlain ends one that hangs before this does, and tells people."
 
 _OF_GENERALS = """\
 # Soldiers get a scope of their own where that can be had. Where it cannot, they are among this
@@ -94,7 +99,7 @@ class Plan:
     roles: tuple[str, ...]
     environment: Mapping[str, str]
     account: Account | None  # None: that of the user whose manager it is
-    watchdog_seconds: float
+    watchdog_seconds: float  # of the chamberlain; systemd is more patient with the others
     beat_seconds: float
     systemd: int  # its version
 
@@ -166,7 +171,7 @@ def _service(plan: Plan, role: str) -> str:
         "StartLimitIntervalSec=0",
         "",
         "[Service]",
-        *_body(plan, is_general),
+        *_body(plan, role),
         f"ExecStart={_command(plan, whose)}",
         "",
     ]
@@ -177,12 +182,16 @@ def _after(names: Sequence[str]) -> list[str]:
     return [f"After={' '.join(names)}"] if names else []
 
 
-def _body(plan: Plan, is_general: bool) -> list[str]:
+def _body(plan: Plan, role: str) -> list[str]:
     pause = _GROWING_PAUSE if plan.systemd >= GROWING_PAUSES else _PAUSE
+    is_watcher = role == WATCHER
     text = _OF_ALL.format(
-        beat=f"{plan.beat_seconds:g}", watchdog=plan.watchdog_seconds, restart=pause
+        beat=f"{plan.beat_seconds:g}",
+        who=_ALONE if is_watcher else _WATCHED,
+        watchdog=plan.watchdog_seconds + (0.0 if is_watcher else LATER),
+        restart=pause,
     )
-    if is_general:
+    if role == GENERAL:
         text += _OF_GENERALS
     else:
         text += _OF_OTHERS

@@ -82,7 +82,7 @@ OF_GROUND: dict[str, tuple[str, str]] = {
         "잠시 뒤에 다시 시도하십시오.",
     ),
     "clock_doubted": (
-        "시계가 하루 넘게 바뀌어, 무엇이 얼마나 오래되었는지 알 수 없습니다.",
+        "시계가 하루 넘게 바뀌었거나, 아직 하루 동안 지켜보지 못했습니다.",
         "하루를 기다리거나, 지금 시계가 맞으면: kingdom clean --clock-is-right",
     ),
     "log_unwritable": (

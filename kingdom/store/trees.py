@@ -16,10 +16,12 @@ def files_below(root: str) -> Iterator[str]:
             yield os.path.join(directory, name)
 
 
-def remove_tree(root: str) -> None:
+def remove_tree(root: str) -> int:
+    """How many files went; links are removed and not followed."""
+    removed = 0
     for directory, directories, names in os.walk(root, topdown=False):
         for name in names:
-            disk.remove(os.path.join(directory, name))
+            removed += disk.remove(os.path.join(directory, name))
         for name in directories:
             path = os.path.join(directory, name)
             if os.path.islink(path):
@@ -28,3 +30,4 @@ def remove_tree(root: str) -> None:
                 disk.remove_directory(path)
     if os.path.isdir(root):
         disk.remove_directory(root)
+    return removed

@@ -11,6 +11,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from kingdom.runtime import role
+from kingdom.runtime.processes import MISSED
+
+LONGEST_PAUSE = 10.0  # seconds between two looks
+
+
+def longest_silence(threshold: float) -> float:
+    """Seconds without a sign of life after which a role counts as hung."""
+    return max(threshold, MISSED * role.LONGEST_WAIT)
+
 
 class Sign(NamedTuple):
     """What a role shows: who it is, and when its heart last beat, if it did."""
