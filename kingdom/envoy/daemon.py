@@ -224,6 +224,7 @@ class Envoy:
         for heard in self._transport.poll(self._notebook.questions):
             self._take(heard)
             self._transport.taken(heard)
+        self._standing.hears(self._transport.trouble())
 
     def _take(self, heard: Heard) -> None:
         match heard:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kingdom.clients.slack import Posted, Slack, find_token
+from kingdom.clients.slack import Posted, Slack, find_app_token, find_token
 from kingdom.clients.slack_faults import SlackRefused
 from kingdom.clock import Clock, SystemClock
 from kingdom.envoy.transports.slack.marks import SEEN
@@ -87,10 +87,10 @@ def trial(
 
 def _try_to_listen(given: SlackSettings, environment: Mapping[str, str], clock: Clock) -> str:
     variable = given.app_token_env
-    if not environment.get(variable, "").strip():
+    token = find_app_token(environment, variable)
+    if not token:
         seconds = f"{given.polling_seconds:g}"
         return f"{variable} is not set: it looks for replies every {seconds} s, and has no buttons."
-    token = find_token(environment, variable)
     Slack(token, given.api_url, variable=variable, clock=clock).socket_address()
     return f"With the token in {variable} it hears replies at once."
 
