@@ -12,8 +12,9 @@ from kingdom.clients.github import GitHub, Reply
 from kingdom.clients.github_access import find_token
 from kingdom.clients.github_faults import GitHubRefused
 from kingdom.clients.jira import Jira, find_credentials
-from kingdom.clients.slack import Slack, find_app_token
-from kingdom.clients.slack import find_token as find_slack_token
+from kingdom.clients.slack import Slack
+from kingdom.clients.slack_access import find_app_token
+from kingdom.clients.slack_access import find_token as find_slack_token
 from kingdom.clients.waits import http_date
 from kingdom.clock import SystemClock
 from kingdom.errors import KingdomError, TryLater

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import timedelta
 
-from kingdom.clients.slack import Slack, find_app_token, find_token
+from kingdom.clients.slack import Slack
+from kingdom.clients.slack_access import find_app_token, find_token
 from kingdom.clients.slack_faults import SlackRefused
 from kingdom.clients.slack_socket import SlackSocket
 from kingdom.envoy.rendering import Rendering
