@@ -10,7 +10,6 @@ from kingdom.chamberlain.anomalies import FAILURES
 from kingdom.chamberlain.daily import WEEKLY
 from kingdom.words import Words
 from kingdom.words.charts import sparkline
-from kingdom.words.spans import age
 
 _MOST_LISTED = 5
 
@@ -47,8 +46,8 @@ def _lines(report: Report, words: Words, zone: tzinfo) -> Iterator[str]:
             "chamberlain_report_general",
             general=general,
             count=one["count"],
-            mean=age(one["mean"]),
-            most=age(one["p95"]),
+            mean=words.span(one["mean"]),
+            most=words.span(one["p95"]),
         )
     yield from _costs(report["costs"], words)
     yield from _troubles(report, words, zone)

@@ -114,7 +114,10 @@ def facts(found: dict[str, Any]) -> Iterator[str]:
     yield from _watchers(found["watchers"])
     if problem := found["transport_problem"]:
         said = " ".join(str(problem[key]) for key in ("sentence", "remedy") if problem.get(key))
-        yield f"messages   wait until {problem.get('until')}: {said}"
+        until = problem.get("until")
+        yield (
+            f"messages   wait until {until}: {said}" if until else f"replies    heard late: {said}"
+        )
     if found["metrics"]:
         yield f"metrics    {found['metrics']}"
     yield f"queues     {_queues(found['queues'])}"

@@ -23,6 +23,7 @@ from kingdom.clients.slack_faults import (
     SlackLater,
     SlackLimited,
     SlackRefused,
+    SlackShut,
     is_trouble,
     limit_in,
     refusal_in,
@@ -66,22 +67,6 @@ class Posted:
     ts: str
 
 
-def find_token(environment: Mapping[str, str], variable: str) -> str:
-    token = environment.get(variable, "").strip()
-    if not token:
-        raise ConfigurationError(
-            f"envoy.transport is slack, and there is no token: {variable} is not set.",
-            remedy=f"Set {variable} to the app's bot token (xoxb-...), "
-            "or set transport to console in config/envoy.yaml.",
-        )
-    if not token.isascii() or not token.isprintable() or " " in token:
-        raise ConfigurationError(
-            f"What {variable} holds is not a token: it has spaces or other characters.",
-            remedy=f"Set {variable} to the bot token alone.",
-        )
-    return token
-
-
 class Slack:
     """One app's view of one workspace. Every method waits for Slack, each request a while."""
 
@@ -93,7 +78,10 @@ class Slack:
         variable: str = "SLACK_BOT_TOKEN",
         clock: Clock | None = None,
         timeout: int = TIMEOUT,
+        knock_again: timedelta | None = None,
     ) -> None:
+        """`knock_again`: a token that Slack does not accept may be mended there; so `SlackShut`
+        is raised instead of `SlackRefused`, and Slack is asked again only after so long."""
         address = urlsplit(api_url)
         if address.scheme not in ("http", "https") or not address.hostname:
             raise ConfigurationError(
@@ -108,6 +96,8 @@ class Slack:
         self._client: WebClient | None = None
         self._held: dict[str, datetime] = {}  # methods that Slack wants to be left alone with
         self._troubles = 0  # since the last answer
+        self._knock_again = knock_again
+        self.shut: SlackShut | None = None  # if it let nobody in when it was last asked
         self._me: Me | None = None
         self.scopes: frozenset[str] = frozenset()  # as far as Slack has told
 
@@ -236,7 +226,7 @@ class Slack:
         self._respect_limits(method)
         status, headers, data = self._exchange(method, form, json)
         if status == 200 and isinstance(data, dict) and data.get("ok") is True:
-            self._troubles = 0
+            self._troubles, self.shut = 0, None
             self._note_scopes(headers)
             return data
         error = _text(data, "error") if isinstance(data, dict) else ""
@@ -247,13 +237,19 @@ class Slack:
         if is_trouble(status, data):
             what = error if error and " " not in error else f"{status}, and no answer of its own"
             raise self._trouble(f"it answers with {what}", wait_named(headers), probe=True)
-        raise refusal_in(data, about=about, variable=self._variable, token=self._token)
+        refused = refusal_in(data, about=about, variable=self._variable, token=self._token)
+        if refused.code != SlackShut.code or self._knock_again is None:
+            raise refused
+        self.shut = SlackShut(refused, self._clock.now() + self._knock_again)
+        raise self.shut
 
     def _note_scopes(self, headers: Mapping[str, str]) -> None:
         told = next((v for k, v in headers.items() if k.lower() == "x-oauth-scopes"), "")
         self.scopes = frozenset(filter(None, map(str.strip, told.split(",")))) or self.scopes
 
     def _respect_limits(self, method: str) -> None:
+        if self.shut and self.shut.not_before and self._clock.now() < self.shut.not_before:
+            raise self.shut.with_traceback(None)
         until = self._held.get(method)
         if until is not None and self._clock.now() < until:
             raise SlackLimited("Slack limits how much it is asked.", until)

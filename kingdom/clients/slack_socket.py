@@ -216,7 +216,11 @@ class SlackSocket:
         """After a mere warning there are some seconds yet."""
         if reason == "link_disabled":
             self._trouble(
-                SlackLater("Socket Mode is switched off in the settings of the Slack app.")
+                SlackRefused(
+                    "Socket Mode is switched off in the settings of the Slack app.",
+                    error="link_disabled",
+                    remedy="Switch it on there, under Socket Mode.",
+                )
             )
         if reason != "warning":
             self._leave()

@@ -21,7 +21,7 @@ from kingdom.envoy.answers import BY_DEFAULT, answer_event, id_of_answer
 from kingdom.envoy.hearing import Answer, closing_line, known_answer, meant_by, speech_event
 from kingdom.envoy.notebook import Notebook
 from kingdom.envoy.parcels import STREAM, Parcel, facts
-from kingdom.envoy.questions import Question, next_default, with_default_due
+from kingdom.envoy.questions import Question, Questions, next_default, with_default_due
 from kingdom.envoy.reports import shown_before
 from kingdom.envoy.standing import Standing
 from kingdom.envoy.threads import named, thread_of
@@ -51,6 +51,7 @@ class Envoy:
         self._notebook = Notebook(setting.base, sync=sync)
         self._standing = Standing(setting.base)
         self._in_hand: list[Parcel] = []
+        self._defaults: tuple[Questions, datetime | None] | None = None
         self._resting_until: datetime | None = None  # as the transport wants it
 
     def start(self) -> None:
@@ -83,10 +84,17 @@ class Envoy:
 
     def _seconds_of_rest(self) -> float:
         interval: float = self._setting.config.current.settings.envoy.polling.interval_seconds
-        moments = (next_default(self._notebook.questions), self._resting_until)
+        moments = (self._next_default(), self._resting_until)
         now = self._clock.now()
         waits = ((moment - now).total_seconds() for moment in moments if moment is not None)
         return max(min(interval, *waits), 0.0) if any(moments) else interval
+
+    def _next_default(self) -> datetime | None:
+        """Looked for again only when the questions are others."""
+        questions = self._notebook.questions
+        if self._defaults is None or self._defaults[0] is not questions:
+            self._defaults = questions, next_default(questions)
+        return self._defaults[1]
 
     def _rests(self) -> bool:
         if self._resting_until is not None and self._resting_until <= self._clock.now():
@@ -216,6 +224,7 @@ class Envoy:
         for heard in self._transport.poll(self._notebook.questions):
             self._take(heard)
             self._transport.taken(heard)
+        self._standing.hears(self._transport.trouble())
 
     def _take(self, heard: Heard) -> None:
         match heard:
@@ -244,6 +253,9 @@ class Envoy:
 
     def _take_defaults(self) -> None:
         now = self._clock.now()
+        due = self._next_default()
+        if due is None or now < due:
+            return
         for task_id, question in with_default_due(self._notebook.questions, now).items():
             if self._is_answered(task_id):
                 self._notebook.revise(task_id, None)

@@ -24,7 +24,7 @@ from kingdom.models.part import Part
 from kingdom.models.reading import parse
 from kingdom.store import disk
 from kingdom.store.paths import TEMPORARY_PREFIX, BaseDir
-from kingdom.store.state import LARGEST, read_json, write_json
+from kingdom.store.state import LARGEST, read_json, spelled, write_spelled
 from kingdom.topology import MESSAGES
 
 Entry = TypeVar("Entry", bound=Part)
@@ -51,7 +51,7 @@ class Notebook:
     def __init__(self, base: BaseDir, *, sync: bool = True) -> None:
         self._base = base
         self._sync = sync
-        self._written: dict[str, Any] = {}
+        self._written: dict[str, dict[str, str]] = {}  # by path and task, as it is spelled
         self._kept: dict[str, Mapping[str, Part]] = {}  # which entries that was made of
         self.mappings: Mappings = {}
         self.questions: Questions = {}
@@ -106,14 +106,14 @@ class Notebook:
             return
         old, known = self._kept.get(path, {}), self._written.get(path, {})
         content = {
-            task: known[task] if old.get(task) is one else one.written()
+            task: known[task] if old.get(task) is one else spelled(task, one.written())
             for task, one in entries.items()
         }
         if self._written.get(path) == content:
             self._kept[path] = entries
             return
         try:
-            write_json(path, content, sync=self._sync)
+            write_spelled(path, content.values(), sync=self._sync)
         except OSError as error:
             raise TryLater(
                 f"{path} cannot be written: {error.strerror}.",

@@ -16,7 +16,6 @@ from kingdom.models.ids import is_id
 from kingdom.models.message import MessageBase, Report
 from kingdom.models.part import Part
 from kingdom.words import Words
-from kingdom.words.spans import age
 
 DAILY = "daily_report"
 _NO_TASKS = dict.fromkeys(("created", "completed", "failed", "needs_human"), 0)
@@ -102,7 +101,7 @@ def _lines(data: Mapping[str, Any], words: Words) -> Iterator[str]:
         yield words("envoy_report_soldiers", **(_NO_SOLDIERS | soldiers))
     times = _counts(data, "avg_duration_seconds")
     if times:
-        each = ", ".join(f"{name} {age(seconds)}" for name, seconds in times.items())
+        each = ", ".join(f"{name} {words.span(seconds)}" for name, seconds in times.items())
         yield words("envoy_report_times", times=each)
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from kingdom.errors import KingdomError
 from kingdom.models.message import MessageBase
 
 if TYPE_CHECKING:
@@ -85,5 +86,8 @@ class Transport(Protocol):
 
     def descriptors(self) -> Sequence[int]:
         """What can be read when a reply came."""
+
+    def trouble(self) -> KingdomError | None:
+        """What keeps people from being heard, or heard well, until someone mends it."""
 
     def close(self) -> None: ...

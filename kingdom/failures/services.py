@@ -75,8 +75,7 @@ OF_SERVICES = (
         "slack_login",
         "never",
         "Slack does not accept the token.",
-        "Install the app in the workspace again, and set its new token, then: kingdom restart "
-        "envoy.",
+        "Install the app in the workspace again, and set its new token, then: kingdom restart.",
     ),
     Failure(
         "slack_no_channel",

@@ -28,7 +28,6 @@ from kingdom.settings.system import Progress
 from kingdom.topology import PENDING
 from kingdom.words import Words
 from kingdom.words.harmless import harmless
-from kingdom.words.spans import age
 
 SECONDS = 2.0  # between two looks at what a soldier is doing
 MESSAGES = "messages"
@@ -84,7 +83,11 @@ class Following:
     def _message(self, id_: str, attempt: Attempt, spec: Spec, now: float) -> ThreadUpdate:
         words = Words(self._setting.config.current.settings.system.language)
         name = "general_working" if spec.attempt == 1 else "general_working_again"
-        told = {"general": spec.general, "doing": attempt.doing, "span": age(spec.elapsed(now))}
+        told = {
+            "general": spec.general,
+            "doing": attempt.doing,
+            "span": words.span(spec.elapsed(now)),
+        }
         again = {} if spec.attempt == 1 else {"attempt": spec.attempt}
         return ThreadUpdate(
             id=id_,

@@ -2,6 +2,7 @@
 
 It answers also while no new work is let in, since that is when people ask what goes on: events that
 the gate holds back are looked at, each once. An answer and the end of its event are one commit.
+Whoever gave work that has to wait is told so, once.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from kingdom.king.questions import OpenQuestions
 from kingdom.king.routing import title_of, trace_of
 from kingdom.king.smalltalk import Standing
 from kingdom.models.event import Event
+from kingdom.models.ids import is_id
 from kingdom.models.message import ThreadUpdate
 from kingdom.models.task import Task
 from kingdom.words.harmless import at_a_glance
@@ -69,6 +71,8 @@ class Courtesy:
         event = found[1] if found else None
         if not isinstance(event, Event) or self.reply_to(event) is None:
             self._heard.add(event_id)
+            if isinstance(event, Event):
+                self.say_it_waits(event)
             return
         claim = self._desk.hands.named("events", event_id)
         if claim is not None and (reply := self.reply_to(event)) is not None:
@@ -79,6 +83,18 @@ class Courtesy:
         told = self._desk.replies([(reply, event)])
         self._desk.hands.commit([Move(claim, "completed", fields=fields)], told)
         self._desk.log.info("chat.answered", event_id=event.id, type=event.type)
+
+    def say_it_waits(self, event: Event) -> None:
+        """Once, also after a restart: the bus knows the message by its id."""
+        id_ = f"msg-waits-{event.id}"
+        is_work = chat.is_chat(event.type) and event.trust == "member"
+        if not is_work or chat.place_in(event.payload) is None or not is_id(id_):
+            return
+        words = self._desk.words
+        said = words("king_waits", reason=self._trouble() or words("king_busy"))
+        message = self._desk.reply(id_, Draft(ThreadUpdate, said), event)
+        if self._desk.bus.publish("messages", message)[0]:
+            self._desk.log.info("chat.waits", event_id=event.id, type=event.type)
 
     def _standing(self) -> Standing:
         tasks = self._outstanding.tasks()

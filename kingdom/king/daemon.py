@@ -80,7 +80,7 @@ class King:
         self._dispatch.step()
         self._deferrals.step()
         self._desk.reserve.refill()
-        waits = (self._timetable, self._gate, self._courtesy)
+        waits = (self._timetable, self._gate, self._courtesy, self._reminders)
         return min(interval, *(one.seconds_left() for one in waits))
 
     def accepts(self) -> Mapping[str, Accept]:

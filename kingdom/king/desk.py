@@ -179,11 +179,11 @@ class Desk:
         """For people who wrote, where they did; there is no task."""
         pairs = list(drafts)
         return [
-            New("messages", self._reply(id_, *pair))
+            New("messages", self.reply(id_, *pair))
             for id_, pair in zip(self.ids("msg", len(pairs)), pairs, strict=True)
         ]
 
-    def _reply(self, id_: str, draft: Draft, event: Event) -> MessageBase:
+    def reply(self, id_: str, draft: Draft, event: Event) -> MessageBase:
         return draft.kind(
             id=id_,
             content=draft.content,

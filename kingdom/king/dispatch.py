@@ -133,6 +133,7 @@ class Dispatch:
         held = self._gate.deferral_for(general.manifest, event.priority)
         if held is not None:
             self._deferrals.note(event, held)
+            self._courtesy.say_it_waits(event)
             interval = config.settings.king.polling.interval_seconds
             until = self._desk.now() + timedelta(seconds=interval)
             self._desk.hands.put_off(claim, until, held.reason)

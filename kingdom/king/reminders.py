@@ -5,15 +5,17 @@ brought to mind no more, and can still be answered. One with a default never get
 takes the default when its time is over.
 
 Keeps `state/king/reminded.json`: for each open question the last moment that was due, and the
-message made for it, written before it is published. A crash in between publishes the same message
-again, and the bus knows its id. What fell due while nobody was there is told of once.
+message made for it, written before it is published, a handful at once. A crash in between publishes
+the same messages again, and the bus knows their ids. What fell due while nobody was there is
+told of once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Any
+from itertools import islice
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 from pydantic_core import PydanticCustomError
@@ -27,9 +29,18 @@ from kingdom.models.result import NeedsHuman
 from kingdom.store.state import read_json, write_json
 from kingdom.topology import PENDING
 from kingdom.words.harmless import at_a_glance
-from kingdom.words.spans import age
 
+_AT_ONCE = 20  # so that many that are due do not keep the king from its work
 _KEYS = {"msg_id", "at", "parked", "told", "message"}
+
+
+class Due(NamedTuple):
+    """A question that is to be brought to mind, or parked."""
+
+    task_id: str
+    asked: Asked
+    at: datetime
+    parks: bool
 
 
 class Reminders:
@@ -50,14 +61,20 @@ class Reminders:
         if moment < self._next_look:
             return
         self._next_look = moment + interval
-        for told in self._told.values():
-            self._publish(told)
+        self._publish()
         asked = self._questions.by_task()
-        for task_id, question in asked.items():
-            self._consider(task_id, question)
+        found = (self._due(task_id, one) for task_id, one in asked.items())
+        due = list(islice((one for one in found if one is not None), _AT_ONCE))
+        self._tell(due)
         self._forget(asked)
+        if len(due) == _AT_ONCE:
+            self._next_look = moment
 
-    def _consider(self, task_id: str, asked: Asked) -> None:
+    def seconds_left(self) -> float:
+        """There are more that are due, or none is known of."""
+        return 0.0 if self._next_look <= self._desk.monotonic() else float("inf")
+
+    def _due(self, task_id: str, asked: Asked) -> Due | None:
         told = self._told.get(task_id)
         if told is None or told["msg_id"] != asked.msg_id:
             told = _nothing(asked)
@@ -68,11 +85,10 @@ class Reminders:
         parks = asked.default is None and 0 < park_after <= waited
         passed = int((now - last).total_seconds() // every) if every else 0
         if told["parked"] or asked.is_parked or not (parks or passed > 0):
-            return
+            return None
         if self._is_settled(task_id) or self._is_waiting(told["told"]):
-            return
-        at = last + timedelta(seconds=passed * every)
-        self._tell(task_id, asked, at, parks=parks)
+            return None
+        return Due(task_id, asked, last + timedelta(seconds=passed * every), parks)
 
     def _is_settled(self, task_id: str) -> bool:
         found = self._desk.bus.look("results", task_id)
@@ -84,8 +100,19 @@ class Reminders:
         found = self._desk.bus.look("messages", msg_id) if msg_id else None
         return found is not None and found[0] == PENDING
 
-    def _tell(self, task_id: str, asked: Asked, at: datetime, *, parks: bool) -> None:
-        (id_,) = self._desk.ids("msg", 1)
+    def _tell(self, due: list[Due]) -> None:
+        ids = self._desk.ids("msg", len(due))
+        for id_, one in zip(ids, due, strict=True):
+            self._told[one.task_id] = self._made(id_, *one)
+        self._publish()
+        for id_, one in zip(ids, due, strict=True):
+            name = "question.parked" if one.parks else "question.reminded"
+            known = {"task_id": one.task_id, "message_id": id_, "trace_id": one.asked.trace_id}
+            self._desk.log.info(name, **known)
+
+    def _made(
+        self, id_: str, task_id: str, asked: Asked, at: datetime, parks: bool
+    ) -> dict[str, Any]:
         message = {
             "id": id_,
             "content": self._content(task_id, asked, parks),
@@ -97,14 +124,11 @@ class Reminders:
             "context": {"parks" if parks else "reminds": task_id, "progress": True},
         }
         told = {"msg_id": asked.msg_id, "at": isoformat(at), "parked": parks, "told": id_}
-        self._told[task_id] = told | {"message": message}
-        self._publish(self._told[task_id])
-        name = "question.parked" if parks else "question.reminded"
-        self._desk.log.info(name, task_id=task_id, message_id=id_, trace_id=asked.trace_id)
+        return told | {"message": message}
 
     def _content(self, task_id: str, asked: Asked, parks: bool) -> str:
         words, desk = self._desk.words, self._desk
-        span = age((desk.now() - asked.asked_at).total_seconds())
+        span = words.span((desk.now() - asked.asked_at).total_seconds())
         question = at_a_glance(asked.question)
         if parks:
             return words("king_parked", span=span, question=question, task=task_id)
@@ -114,14 +138,18 @@ class Reminders:
         until, default = desk.shown(asked.expires_at), at_a_glance(asked.default)
         return f"{said}\n{words('envoy_default_until', moment=until, default=default)}"
 
-    def _publish(self, told: dict[str, Any]) -> None:
-        """If that is still to be done, or may be: the bus knows what it had before."""
-        if told["message"] is not None:
-            message = ThreadUpdate(**told["message"], created_at=self._desk.now())
-            write_json(self._path, self._told)
-            self._desk.bus.publish("messages", message)
+    def _publish(self) -> None:
+        """What is still to be, or may be: the bus knows what it had before."""
+        waiting = [told for told in self._told.values() if told["message"] is not None]
+        if not waiting:
+            return
+        now = self._desk.now()
+        messages = [ThreadUpdate(**told["message"], created_at=now) for told in waiting]
+        write_json(self._path, self._told)
+        self._desk.bus.publish("messages", *messages)
+        for told in waiting:
             told["message"] = None
-            write_json(self._path, self._told, sync=False)
+        write_json(self._path, self._told, sync=False)
 
     def _forget(self, asked: Mapping[str, Asked]) -> None:
         """Those that were settled. One that is only missing may come back: the envoy makes its

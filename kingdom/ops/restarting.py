@@ -52,7 +52,9 @@ def restart_role(base: BaseDir, name: str) -> int:
     send_signal(warden, START_NOW)  # it may be waiting for its backoff
     if not until(lambda: _is_new(seat, before), PATIENCE_WITH_START):
         raise TryLater(
-            f"{name} has not come up again.", remedy=f"See why: kingdom logs {name}, kingdom status"
+            f"{name} has not come up again.",
+            remedy=f"See why: kingdom logs {name}; it keeps the environment that the kingdom was "
+            "started with, so if a token is missing, set it and say: kingdom restart",
         )
     return seat.holder() or 0
 

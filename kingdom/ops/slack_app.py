@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kingdom.clients.slack import Posted, Slack, find_token
+from kingdom.clients.slack import Posted, Slack
+from kingdom.clients.slack_access import find_app_token, find_token
 from kingdom.clients.slack_faults import SlackRefused
 from kingdom.clock import Clock, SystemClock
 from kingdom.envoy.transports.slack.marks import SEEN
+from kingdom.envoy.transports.slack.permits import Permits
 from kingdom.envoy.transports.slack.places import Places, channel_of
 from kingdom.errors import NeverWorks
 from kingdom.runtime.config import load_config
@@ -82,15 +84,32 @@ def trial(
     finally:
         slack.delete(posted)
     yield "It was removed."
+    yield _listens_to(given, Permits(slack, clock, lambda: given))
     yield _try_to_listen(given, environment, clock)
+
+
+def _listens_to(given: SlackSettings, permits: Permits) -> str:
+    people = permits.people()
+    names = {one: permits.name_of(one) for one in people}
+    told = [
+        f"{name} ({one})" if name != one else f"{one}, whom Slack does not know"
+        for one, name in names.items()
+    ]
+    told += [one for one in given.allowed_users if one not in people]
+    if not told:
+        return (
+            "Nobody may give it work or answers: set slack.owner in config/local/envoy.yaml to "
+            "your member id."
+        )
+    return f"Those may give it work and answers: {', '.join(told)}."
 
 
 def _try_to_listen(given: SlackSettings, environment: Mapping[str, str], clock: Clock) -> str:
     variable = given.app_token_env
-    if not environment.get(variable, "").strip():
+    token = find_app_token(environment, variable)
+    if not token:
         seconds = f"{given.polling_seconds:g}"
         return f"{variable} is not set: it looks for replies every {seconds} s, and has no buttons."
-    token = find_token(environment, variable)
     Slack(token, given.api_url, variable=variable, clock=clock).socket_address()
     return f"With the token in {variable} it hears replies at once."
 

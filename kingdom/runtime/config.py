@@ -223,10 +223,10 @@ class LiveConfig:
         self._stamps = frozenset(_stamps(base))
         self.current = load_config(base, environment)
 
-    def refresh(self) -> bool:
+    def refresh(self, *, at_once: bool = False) -> bool:
         """Whether another configuration is in force than before."""
         now = self._clock.monotonic()
-        if now - self._looked_at < _LOOK_SECONDS:
+        if now - self._looked_at < _LOOK_SECONDS and not at_once:
             return False
         self._looked_at = now
         stamps = frozenset(_stamps(self._base))

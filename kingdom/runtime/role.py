@@ -157,7 +157,10 @@ def _setting(
 ) -> Setting:
     from kingdom.runtime.config import LiveConfig
 
-    config = config or LiveConfig(base, environment, clock)
+    if config is None:
+        config = LiveConfig(base, environment, clock)
+    else:
+        config.refresh(at_once=True)  # what was written a moment ago is meant for this start
     general = name if role_of(name) == "general" else None
     bus = open_bus(base, config.current.settings, general=general, clock=clock)
     internal = InternalLog(base, name, clock)

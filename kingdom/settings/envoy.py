@@ -2,11 +2,45 @@
 
 from __future__ import annotations
 
-from typing import Literal
+import re
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
 
 from kingdom.settings.section import Seconds, Section, Variable, polling_interval
+
+_PERSON, _ANYONE = "[UW][A-Z0-9]{5,}", "[UWSCG][A-Z0-9]{5,}"
+
+
+def _person(text: str) -> str:
+    """By its id alone; names are not unique, and change."""
+    bare = text.strip().removeprefix("@")
+    if bare and re.fullmatch(_PERSON, bare) is None:
+        raise PydanticCustomError(
+            "slack_person",
+            "must be a member id, such as U012AB3CD: in the person's profile, More, Copy member ID",
+        )
+    return bare
+
+
+def _anyone(text: str) -> str:
+    bare = text.strip().removeprefix("@")
+    if re.fullmatch(_ANYONE, bare) is None:
+        raise PydanticCustomError(
+            "slack_speaker",
+            "must be an id, such as U012AB3CD of a person (profile, More, Copy member ID), S... of "
+            "a user group, or C... of a channel (at the end of its About page)",
+        )
+    return bare
+
+
+Person = Annotated[
+    str, AfterValidator(_person), Field(json_schema_extra={"pattern": f"^(@?{_PERSON})?$"})
+]
+Anyone = Annotated[
+    str, AfterValidator(_anyone), Field(json_schema_extra={"pattern": f"^@?{_ANYONE}$"})
+]
 
 
 class EnvoyPolling(Section):
@@ -33,13 +67,13 @@ class Slack(Section):
         description="Where messages without a channel go; if empty, to the owner.",
         examples=["#kingdom"],
     )
-    allowed_users: list[str] = Field(
+    allowed_users: list[Anyone] = Field(
         default_factory=list,
         description="Who may give work and answers, besides the owner: people (U...), user groups "
         "(S...), and channels (C...) in which everybody may.",
         examples=[["U024BE7LH", "S0614TZR7", "C024BE91L"]],
     )
-    owner: str = Field(
+    owner: Person = Field(
         default="", description="The person this kingdom works for.", examples=["U012AB3CD"]
     )
 

@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import NamedTuple
 
 from kingdom.failures import FAILURES
+from kingdom.words.spans import age
 
 LANGUAGES = ("en", "ko")
 ENGLISH = "en"  # what files and logs are written in
@@ -33,6 +34,10 @@ class Words:
     def __call__(self, name: str, /, **values: object) -> str:
         """The sentence of this name, with these values in its places, put in once."""
         return self._sentences[name].format(**{key: str(one) for key, one in values.items()})
+
+    def span(self, seconds: float) -> str:
+        """How long something took or takes."""
+        return age(seconds, self.language)
 
     def failure(self, code: str) -> Told | None:
         """None for a code that is not known."""

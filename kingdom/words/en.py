@@ -46,7 +46,7 @@ SENTENCES: dict[str, str] = {
     "king_reminder": "This question has waited for an answer for {span}: {question}\n"
     "Reply to it, or use: kingdom answer {task}",
     "king_parked": "Nobody answered for {span}, so this question is parked, without further "
-    "reminders: {question}\nIt can still be answered: kingdom answer {task}",
+    "reminders: {question}\nIt can still be answered: reply to it, or use: kingdom answer {task}",
     "king_refused_answer": "The answer was not taken: {reason}",
     "king_watcher_trouble": "The {watcher} watcher sees nothing just now. {said}",
     "king_watcher_ok": "The {watcher} watcher sees again.",
@@ -70,6 +70,8 @@ SENTENCES: dict[str, str] = {
     "king_no_engine": "No new work begins: {reason}",
     "king_unwell": "The machine is busy (health: {health}), so new work waits.",
     "king_short_of_tokens": "The day's budget is at its {level} level, so new work waits.",
+    "king_busy": "All soldiers are at work.",
+    "king_waits": "This was heard, and waits. {reason}",
     "king_nobody_hears": "No general answers messages here. Begin with the name of the one you "
     "mean: {generals}",
     "king_routed": "{general} takes it up as {task}.",

@@ -53,7 +53,7 @@ SENTENCES: dict[str, str] = {
     "답하거나 다음 명령을 쓰십시오: kingdom answer {task}",
     "king_parked": "{span} 동안 아무도 답하지 않아 이 질문을 보류하고 더는 알리지 않습니다: "
     "{question}\n"
-    "지금도 답할 수 있습니다: kingdom answer {task}",
+    "지금도 답할 수 있습니다. 답하거나 다음 명령을 쓰십시오: kingdom answer {task}",
     "king_refused_answer": "답을 받지 않았습니다: {reason}",
     "king_watcher_trouble": "{watcher} 감시자가 지금 아무것도 보지 못합니다. {said}",
     "king_watcher_ok": "{watcher} 감시자가 다시 보고 있습니다.",
@@ -77,6 +77,8 @@ SENTENCES: dict[str, str] = {
     "king_no_engine": "새 일을 시작하지 않습니다: {reason}",
     "king_unwell": "기계가 바빠서(health: {health}) 새 일이 기다립니다.",
     "king_short_of_tokens": "오늘 예산이 {level} 수준이라 새 일이 기다립니다.",
+    "king_busy": "모든 병사가 일하고 있습니다.",
+    "king_waits": "들었으며, 차례를 기다립니다. {reason}",
     "king_nobody_hears": "여기에는 메시지에 답하는 장군이 없습니다. 맡길 장군의 이름으로 "
     "시작해 주십시오: {generals}",
     "king_routed": "{general}, {task}(으)로 이 일을 맡습니다.",

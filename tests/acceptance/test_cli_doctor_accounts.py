@@ -25,7 +25,7 @@ TOKENS = {
     "JIRA_USER_EMAIL": jira_server.EMAIL,
     "JIRA_API_TOKEN": jira_server.TOKEN,
     "SLACK_BOT_TOKEN": slack_workspace.TOKEN,
-    "SLACK_APP_TOKEN": "xapp-1-planted",
+    "SLACK_APP_TOKEN": slack_workspace.APP_TOKEN,
 }
 
 
@@ -167,7 +167,10 @@ def test_jira_that_keeps_us_out_and_a_query_it_does_not_understand(
 
 
 def test_slack_that_lets_us_in_and_is_told_nothing(realm: BaseDir, slack: FakeSlack) -> None:
-    assert found(realm, "slack") == [("ok", "The token is that of kingdom in Acme.", "")]
+    assert found(realm, "slack") == [
+        ("ok", "The token is that of kingdom in Acme.", ""),
+        ("ok", "With the token in SLACK_APP_TOKEN it hears replies at once.", ""),
+    ]
     assert slack.calls("chat.postMessage") == []
     (_, (state, sentence, _)) = found(realm, "slack", without("SLACK_APP_TOKEN"))
     assert (state, "polled" in sentence) == ("warning", True)
@@ -176,6 +179,10 @@ def test_slack_that_lets_us_in_and_is_told_nothing(realm: BaseDir, slack: FakeSl
 def test_slack_that_keeps_us_out_or_lacks_a_scope(realm: BaseDir, slack: FakeSlack) -> None:
     ((state, _, remedy),) = found(realm, "slack", without("SLACK_BOT_TOKEN"))
     assert (state, bool(remedy)) == ("problem", True)
+    wrong = TOKENS | {"SLACK_APP_TOKEN": "xapp-revoked"}
+    (_, (state, sentence, remedy)) = found(realm, "slack", wrong)
+    assert (state, "SLACK_APP_TOKEN" in sentence) == ("problem", True)
+    assert "connections:write" in remedy
     slack.scopes -= {"chat:write"}
-    (_, (state, sentence, remedy)) = found(realm, "slack")
+    (_, (state, sentence, remedy), _) = found(realm, "slack")
     assert (state, "chat:write (to speak)" in sentence, bool(remedy)) == ("problem", True, True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import yaml
@@ -15,7 +16,7 @@ from tests.support.cli import Said, kingdom, one_sentence
 from tests.support.slack_life import ENVIRONMENT, WITH_SOCKET, configure
 from tests.support.slack_scopes import SCOPES as ASKED_FOR
 from tests.support.slack_server import FakeSlack, Fault
-from tests.support.slack_workspace import TOKEN
+from tests.support.slack_workspace import OWNER, TOKEN
 
 
 @pytest.fixture
@@ -40,11 +41,12 @@ def test_all_is_well_and_nothing_stays_behind(base: BaseDir, server: FakeSlack) 
         "A test message stands in #kingdom (C0KINGDOM).",
         "It was found again, and has a reaction.",
         "It was removed.",
+        "Those may give it work and answers: ada (U0OWNER).",
         "SLACK_APP_TOKEN is not set: it looks for replies every 30 s, and has no buttons.",
     ]
     assert server.in_channel() == []
     assert len(server.calls("chat.postMessage")) == 1
-    assert len(json.loads(tried(base, "--json").out)) == 6
+    assert len(json.loads(tried(base, "--json").out)) == 7
 
 
 def test_the_app_token_is_tried_too(base: BaseDir, server: FakeSlack) -> None:
@@ -57,6 +59,16 @@ def test_the_app_token_is_tried_too(base: BaseDir, server: FakeSlack) -> None:
     assert "does not accept the token in SLACK_APP_TOKEN" in said.err
     assert "connections:write" in said.err
     assert "xoxb-pasted" not in said.out + said.err
+
+
+def test_it_is_said_who_may_speak(base: BaseDir, server: FakeSlack) -> None:
+    configure(base, server, allowed=("U0GONE", "C0KINGDOM"))
+    named = "ada (U0OWNER), U0GONE, whom Slack does not know, C0KINGDOM."
+    assert f"Those may give it work and answers: {named}" in tried(base).lines
+    configure(base, server)
+    path = Path(base.config, "envoy.yaml")
+    path.write_text(path.read_text().replace(f"owner: {OWNER}", "owner: ''"))
+    assert any(line.startswith("Nobody may give it work") for line in tried(base).lines)
 
 
 @pytest.mark.parametrize("scope", sorted(SCOPES))

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from kingdom.clients.slack import Posted, Slack, find_token
+from kingdom.clients.slack import Posted, Slack
+from kingdom.clients.slack_access import find_token
 from kingdom.clients.slack_faults import SlackLater, SlackLimited, SlackRefused
 from kingdom.errors import ConfigurationError
 from tests.support.kingdom import START, MovableClock

@@ -138,3 +138,28 @@ def test_what_was_said_during_an_outage_is_found_though_it_is_much(
         clock.advance(60)
         polled.life.go()
     assert [one["payload"]["text"] for one in polled.events()] == ["look"]
+
+
+def test_a_few_old_questions_far_apart_are_heard_within_a_few_rounds(
+    polled: Scene, clock: MovableClock
+) -> None:
+    """A round looks where a question is open, not through all that was said between."""
+    threads = []
+    for number in range(1, 4):
+        publish(polled.base, question(number, task_id=f"task-20260207-00{number}"))
+        polled.life.go()
+        threads.append(polled.server.in_channel()[-1]["ts"])
+        for line in range(700):
+            polled.server.said("C0KINGDOM", f"chatter {line}")
+    for _ in range(4):
+        clock.advance(30)
+        polled.life.go()
+    before = len(polled.server.calls("conversations.history"))
+    for ts in threads:
+        polled.server.said("C0KINGDOM", "main", thread_ts=ts)
+    for _ in range(3):
+        clock.advance(30)
+        polled.life.go()
+    assert len(polled.events()) == 3
+    looks = polled.server.calls("conversations.history")[before:]
+    assert len([one for one in looks if one["channel"] == "C0KINGDOM"]) == 6, "two a round"

@@ -255,7 +255,7 @@ def test_it_is_told_in_the_language_of_people(barracks: Barracks) -> None:
         post.uses("Edit", file_path="한글.py")
         post.shows(life, "한글.py")
         post.passes(life, 125)
-        assert post.told() == ["gen-pr, 작업 중입니다 (2m): Edit: 한글.py (turn 1)"]
+        assert post.told() == ["gen-pr, 작업 중입니다 (2분): Edit: 한글.py (turn 1)"]
 
 
 # The decision

@@ -61,15 +61,19 @@ def test_it_is_told_what_is_done_what_waits_and_what_is_asked(open_court: Court)
 
 
 @pytest.mark.parametrize(
-    ("trouble", "expected"),
+    ("trouble", "expected", "reason"),
     [
-        (lambda court: court.measure("red"), "health: red"),
-        (lambda court: court.measure("green", tokens={"status": "critical"}), "critical level"),
-        (lambda court: court.soldiers(1), "All is well."),
+        (lambda court: court.measure("red"), "health: red", "health: red"),
+        (
+            lambda court: court.measure("green", tokens={"status": "critical"}),
+            "critical level",
+            "critical level",
+        ),
+        (lambda court: court.soldiers(1), "All is well.", "All soldiers are at work."),
     ],
 )
 def test_it_is_answered_also_while_no_work_is_let_in(
-    open_court: Court, trouble: Any, expected: str
+    open_court: Court, trouble: Any, expected: str, reason: str
 ) -> None:
     king = open_court.king()
     open_court.send(event("1"))
@@ -78,12 +82,17 @@ def test_it_is_answered_also_while_no_work_is_let_in(
     open_court.clock.advance(3)
     open_court.send(said("2", "what are you doing?", "7.1"), said("3", "fix the build", "7.2"))
     assert king.step() <= 2, "it listens, though such events wake nobody"
-    told = open_court.all("messages")[-1]
+    (told,) = [one for one in open_court.all("messages") if one.get("thread_ts") == "7.1"]
     assert expected in told["content"]
     assert files(open_court.base)["events/pending"] == ["evt-test-3"]
-    open_court.clock.advance(3)
-    king.step()
-    assert len(open_court.all("messages")) == 2
+    for _ in range(3):
+        open_court.clock.advance(3)
+        king.step()
+        king = open_court.king()
+    assert len(open_court.all("messages")) == 3
+    (told,) = [one for one in open_court.all("messages") if one.get("thread_ts") == "7.2"]
+    assert told["content"].startswith("This was heard, and waits. "), "once, also by later kings"
+    assert reason in told["content"]
 
 
 def test_what_goes_on_is_not_told_to_outsiders(open_court: Court) -> None:
@@ -147,6 +156,8 @@ def test_a_named_general_that_is_busy_gets_it_later(open_court: Court) -> None:
     assert open_court.state("events", "evt-test-2") == "pending"
     told = [one["data"]["reason"] for one in open_court.told("event.deferred")]
     assert told == ["general_busy: All soldiers of gen-pr are at work (1)."]
+    (said_so,) = [one for one in open_court.all("messages") if one.get("thread_ts") == "7.1"]
+    assert said_so["content"] == "This was heard, and waits. All soldiers are at work."
     open_court.report(Success(task_id=TASK, summary="ok"))
     king.step()
     open_court.clock.advance(11)

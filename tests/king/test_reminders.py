@@ -198,6 +198,28 @@ def test_what_the_disk_refused_is_said_later_by_the_same_king(court: Court, base
         assert len([one for one in told(base) if one["task_id"] == f"task-{point}"]) == 1
 
 
+def test_many_that_are_due_are_told_a_handful_at_a_time(court: Court, base: BaseDir) -> None:
+    asks(base, **{f"task_{number:03d}": ASKED for number in range(50)})
+    king = court.king()
+    court.clock.advance(DAY)
+    kept = base.path("state", "king", "reminded.json")
+    written: list[str] = []
+
+    def note(name: str, arguments: tuple[Any, ...], call: Any) -> Any:
+        if name in ("rename", "replace") and kept in map(str, arguments):
+            written.append(name)
+        return call()
+
+    with observed(note):
+        assert king.step() == 0.0, "there are more"
+    assert len(told(base)) == 20
+    assert len(written) == 2, "before they are published, and after"
+    king.step()
+    assert king.step() > 0
+    assert len(told(base)) == 50
+    assert len({one["task_id"] for one in told(base)}) == 50
+
+
 # With an envoy on the console
 
 

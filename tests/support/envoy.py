@@ -76,6 +76,8 @@ class Willing:
     def descriptors(self) -> list[int]:
         return []
 
+    def trouble(self) -> None: ...
+
     def close(self) -> None: ...
 
 

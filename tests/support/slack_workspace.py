@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import threading
+from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import islice
@@ -21,6 +22,7 @@ TOKEN = "xoxb-planted-planted-planted-0001"
 APP_TOKEN = "xapp-planted-planted-planted-0002"
 BOT, BOT_ID = "U0KINGDOM", "B0KINGDOM"
 OWNER = "U0OWNER"
+_NEVER = "9999999999"
 LONGEST_TEXT = 40_000
 LONGEST_BLOCKS = 13_000  # the limit is nowhere written down; this is where people meet it
 Entry = dict[str, Any]
@@ -159,7 +161,9 @@ class Workspace:
     def history(self, given: Entry) -> Entry:
         """Newest first, without what is in threads."""
         channel = self._readable(given)
-        newest_first = reversed(channel.messages)
+        latest = _number(given.get("latest") or _NEVER)
+        end = bisect_left(channel.messages, latest, key=lambda one: _number(one["ts"]))
+        newest_first = (channel.messages[at] for at in range(end - 1, -1, -1))
         parents = (one for one in newest_first if one.get("thread_ts", one["ts"]) == one["ts"])
         return self._messages((one for one in parents if _since(one, given)), given)
 
@@ -337,7 +341,7 @@ def _since(message: Entry, given: Entry) -> bool:
     return (
         _number(given.get("oldest") or "0")
         < _number(message["ts"])
-        < _number(given.get("latest") or "9999999999")
+        < _number(given.get("latest") or _NEVER)
     )
 
 

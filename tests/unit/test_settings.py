@@ -178,9 +178,14 @@ def test_the_source_does_not_depend_on_how_the_directory_was_named(
 
 
 def test_lists_are_replaced_not_joined(config: Path) -> None:
-    (config / "envoy.yaml").write_text("slack:\n  allowed_users: [a, b]\n")
-    (config / "local" / "envoy.yaml").write_text("slack:\n  allowed_users: [c]\n")
-    assert load(config).envoy.slack.allowed_users == ["c"]
+    (config / "envoy.yaml").write_text("slack:\n  allowed_users: [U0ADALOV, '@S0GROUPS']\n")
+    (config / "local" / "envoy.yaml").write_text("slack:\n  allowed_users: ['@C0CHANNEL']\n")
+    assert load(config).envoy.slack.allowed_users == ["C0CHANNEL"]
+
+
+def test_the_owner_may_be_spelled_as_slack_shows_it(config: Path) -> None:
+    (config / "envoy.yaml").write_text("slack: {owner: '@U0OWNER'}\n")
+    assert load(config).envoy.slack.owner == "U0OWNER"
 
 
 def test_a_section_with_only_comments_in_it_says_nothing(config: Path) -> None:
@@ -316,6 +321,12 @@ def test_settings_do_not_change() -> None:
         ("system", "bus: \x01", "config/system.yaml: it is not YAML"),
         ("chamberlain", "cleanup: {at: 25:00}", "must be a time of the day, such as 03:00"),
         ("chamberlain", "cleanup: {at: 3am}", "must be a time of the day, such as 03:00"),
+        *(
+            ("envoy", f"slack: {{allowed_users: ['{name}']}}", "must be an id, such as U012AB3CD")
+            for name in ("#kingdom", "kingdom", "@ada", "", "U0", "D0DIRECT")
+        ),
+        ("envoy", "slack: {owner: '@ada'}", "must be a member id, such as U012AB3CD: in the"),
+        ("envoy", "slack: {owner: S0GROUPS}", "must be a member id, such as U012AB3CD: in the"),
         ("system", "[" * 100_000, "config/system.yaml:1: it is nested too deeply"),
         ("system", "- " * 5_000, "config/system.yaml:1: it is nested too deeply"),
         ("system", "#" * 1_000_001, "config/system.yaml: it is larger than any configuration"),

@@ -58,3 +58,9 @@ def test_what_is_cut_fits_and_says_so(text: str, columns: int) -> None:
     assert width(shown) <= columns
     assert shown == text or not columns or shown.endswith("…")
     assert (shown == text) == (width(text) <= columns)
+
+
+def test_spans_are_spelled_in_each_language() -> None:
+    spans = (-1, 42, 420, 3 * 3600, 12 * 86400)
+    assert [Words("en").span(one) for one in spans] == ["0s", "42s", "7m", "3h", "12d"]
+    assert [Words("ko").span(one) for one in spans] == ["0초", "42초", "7분", "3시간", "12일"]

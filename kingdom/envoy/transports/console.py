@@ -131,6 +131,9 @@ class Console:
     def descriptors(self) -> Sequence[int]:
         return ()
 
+    def trouble(self) -> None:
+        """The console is there, or sending says what is wrong with it."""
+
     def close(self) -> None: ...
 
 

@@ -13,13 +13,15 @@ from kingdom.clients.github_access import find_token
 from kingdom.clients.github_faults import GitHubRefused
 from kingdom.clients.jira import Jira, find_credentials
 from kingdom.clients.slack import Slack
-from kingdom.clients.slack import find_token as find_slack_token
+from kingdom.clients.slack_access import find_app_token
+from kingdom.clients.slack_access import find_token as find_slack_token
 from kingdom.clients.waits import http_date
 from kingdom.clock import SystemClock
 from kingdom.errors import KingdomError, TryLater
 from kingdom.ops.doctor.finding import PROBLEM, WARNING, Finding, Patient, fine
 from kingdom.ops.slack_app import missing_scopes
 from kingdom.sentinel.watchers.jira_query import composed, zone_of
+from kingdom.settings.envoy import Slack as SlackSettings
 from kingdom.settings.sentinel import GithubWatcher, JiraWatcher
 
 PATIENCE = 5  # seconds for each answer
@@ -133,9 +135,20 @@ def slack(patient: Patient) -> Iterator[Finding]:
     missing = missing_scopes(client.scopes)
     if missing is not None:
         yield Finding(PROBLEM, "slack", missing.sentence, missing.remedy)
-    if not patient.environment.get(given.app_token_env, "").strip():
-        sentence = f"{given.app_token_env} is not set, so replies are polled."
-        yield Finding(WARNING, "slack", sentence, f"Set {given.app_token_env}, to hear at once.")
+    yield _listening(patient, given)
+
+
+def _listening(patient: Patient, given: SlackSettings) -> Finding:
+    variable = given.app_token_env
+    try:
+        token = find_app_token(patient.environment, variable)
+        if not token:
+            sentence = f"{variable} is not set, so replies are polled."
+            return Finding(WARNING, "slack", sentence, f"Set {variable}, to hear at once.")
+        Slack(token, given.api_url, variable=variable, timeout=PATIENCE).socket_address()
+    except KingdomError as error:
+        return _trouble("slack", error)
+    return fine("slack", f"With the token in {variable} it hears replies at once.")
 
 
 def _trouble(what: str, error: KingdomError) -> Finding:

@@ -47,7 +47,7 @@ OF_SERVICES: dict[str, tuple[str, str]] = {
     ),
     "slack_login": (
         "Slack이 토큰을 받아들이지 않습니다.",
-        "워크스페이스에 앱을 다시 설치하고 새 토큰을 설정한 뒤: kingdom restart envoy",
+        "워크스페이스에 앱을 다시 설치하고 새 토큰을 설정한 뒤: kingdom restart",
     ),
     "slack_no_channel": (
         "Slack에 그런 채널이나 사람이 없거나 채널이 보관되었습니다.",

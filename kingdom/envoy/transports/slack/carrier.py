@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from kingdom.clients.slack import Posted, Slack
-from kingdom.clients.slack_faults import SlackRefused, SlackShut
+from kingdom.clients.slack_faults import SlackRefused
 from kingdom.clock import Clock, isoformat
 from kingdom.envoy.questions import Question, Questions
 from kingdom.envoy.transport import Heard, Reply, Thread
@@ -19,6 +19,7 @@ from kingdom.envoy.transports.slack.letters import Letter, Letters, Part
 from kingdom.envoy.transports.slack.marks import Marks
 from kingdom.envoy.transports.slack.notices import Notices
 from kingdom.envoy.transports.slack.places import Place, Places
+from kingdom.errors import KingdomError
 from kingdom.models.message import MessageBase
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 EVENT_TYPE = "kingdom_message"
 _APART = timedelta(hours=1)  # how far Slack's clock and ours may be
-_KNOCK_AGAIN = timedelta(seconds=60)  # with a token that Slack does not accept
 _BLOCKS_REFUSED = ("invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long")
 
 
@@ -54,7 +54,6 @@ class SlackCarrier:
     ) -> None:
         """`letters` are asked for each time, since configuration may change."""
         self._slack = slack
-        self._clock = clock
         self._letters = letters
         self._places = places
         self._ear = ear
@@ -64,14 +63,6 @@ class SlackCarrier:
     def send(
         self, message: MessageBase, thread: Thread | None, *, perhaps_sent: bool = False
     ) -> Thread:
-        try:
-            return self._send(message, thread, perhaps_sent)
-        except SlackRefused as refused:
-            if refused.code != SlackShut.code:
-                raise
-            raise SlackShut(refused, self._clock.now() + _KNOCK_AGAIN) from refused
-
-    def _send(self, message: MessageBase, thread: Thread | None, perhaps_sent: bool) -> Thread:
         place = self._places.place(message, thread)
         letter = self._letters().letter(message)
         found = self._find(message, place, letter) if perhaps_sent else Found()
@@ -173,6 +164,9 @@ class SlackCarrier:
 
     def descriptors(self) -> Sequence[int]:
         return self._ear.descriptors()
+
+    def trouble(self) -> KingdomError | None:
+        return self._slack.shut or self._ear.trouble
 
     def close(self) -> None:
         self._ear.close()

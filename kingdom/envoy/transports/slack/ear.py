@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from kingdom.clients.slack import Slack
-from kingdom.clients.slack_faults import SlackLater
+from kingdom.clients.slack_faults import SlackLater, SlackRefused
 from kingdom.clients.slack_socket import Envelope, SlackSocket
 from kingdom.clock import Clock, isoformat
 from kingdom.envoy.questions import Questions
@@ -84,6 +84,11 @@ class Ear:
         self._catches_up = False
         self._thorough = True
         self._next_round: datetime | None = None
+        self.trouble: SlackRefused | None = None  # why there will be no socket for long
+
+    @property
+    def hears_buttons(self) -> bool:
+        return self._socket is not None and self.trouble is None
 
     def poll(self, questions: Questions) -> list[Heard]:
         self._listen()
@@ -116,6 +121,9 @@ class Ear:
         self._came += [Item(envelope) for envelope in self._socket.take()]
         for trouble in self._socket.troubles():
             self._log.warning("slack.no_socket", error=str(trouble), code=trouble.code)
+            self.trouble = trouble if isinstance(trouble, SlackRefused) else self.trouble
+        if self._socket.is_up:
+            self.trouble = None
         if self._socket.lines != self._lines:
             self._lines, self._next_round = self._socket.lines, None
             self._behind, self._thorough, self._catches_up = True, True, False

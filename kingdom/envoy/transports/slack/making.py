@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 
-from kingdom.clients.slack import Slack, find_token
+from kingdom.clients.slack import Slack
+from kingdom.clients.slack_access import find_app_token, find_token
 from kingdom.clients.slack_faults import SlackRefused
 from kingdom.clients.slack_socket import SlackSocket
 from kingdom.envoy.rendering import Rendering
@@ -21,6 +23,8 @@ from kingdom.runtime.role import Setting
 from kingdom.settings.envoy import Slack as SlackSettings
 from kingdom.words import Words
 
+_KNOCK_AGAIN = timedelta(seconds=60)  # with a token that Slack does not accept
+
 
 def made(
     setting: Setting, masked: Callable[[str], str], rendering: Callable[[], Rendering]
@@ -36,7 +40,7 @@ def made(
     def letters() -> Letters:
         owner = given().owner
         return Letters(
-            words(), rendering(), owner=owner, masked=masked, has_buttons=socket is not None
+            words(), rendering(), owner=owner, masked=masked, has_buttons=ear.hears_buttons
         )
 
     def nothing_asked(reply: Reply) -> None:
@@ -45,7 +49,13 @@ def made(
     clock, log = setting.clock, setting.log
     token = find_token(setting.environment, given().bot_token_env)
     default_channel(channel_of(given()))
-    slack = Slack(token, given().api_url, variable=given().bot_token_env, clock=clock)
+    slack = Slack(
+        token,
+        given().api_url,
+        variable=given().bot_token_env,
+        clock=clock,
+        knock_again=_KNOCK_AGAIN,
+    )
     sync = setting.config.current.settings.system.durability == "full"
     memory = Memory(setting.base, sync=sync)
     places = Places(slack, lambda: channel_of(given()))
@@ -71,9 +81,9 @@ def _socket(setting: Setting) -> SlackSocket | None:
     """Begins to listen at once; None without an app token."""
     given = setting.config.current.settings.envoy.slack
     variable = given.app_token_env
-    if not setting.environment.get(variable, "").strip():
+    token = find_app_token(setting.environment, variable)
+    if not token:
         return None
-    token = find_token(setting.environment, variable)
     socket = SlackSocket(Slack(token, given.api_url, variable=variable))
     socket.start()
     return socket

@@ -1,6 +1,6 @@
 """Who may give work and answers in Slack: the owner, and whom `allowed_users` names.
 
-An entry is a person (`U…`), a user group (`S…`, or `@S…`), or a channel (`C…`), in which everybody
+An entry is a person (`U…`), a user group (`S…`), or a channel (`C…`), in which everybody
 may. Nobody else.
 """
 
@@ -31,16 +31,16 @@ class Permits:
     def people(self) -> list[str]:
         """Those named one by one."""
         given = self._settings()
-        named = [given.owner, *(_bare(one) for one in given.allowed_users)]
+        named = [given.owner, *given.allowed_users]
         return list(dict.fromkeys(one for one in named if one[:1] in ("U", "W")))
 
     def channels(self) -> list[str]:
-        return [one for one in map(_bare, self._settings().allowed_users) if one[:1] in ("C", "G")]
+        return [one for one in self._settings().allowed_users if one[:1] in ("C", "G")]
 
     def allows(self, user: str, channel: str) -> bool:
         if user in self.people() or channel in self.channels():
             return True
-        groups = (one for one in map(_bare, self._settings().allowed_users) if one[:1] == "S")
+        groups = (one for one in self._settings().allowed_users if one[:1] == "S")
         return any(user in self._members(group) for group in groups)
 
     def name_of(self, user: str) -> str:
@@ -80,7 +80,3 @@ class Permits:
         names = (profile.get("display_name"), profile.get("real_name"), told.get("name"))
         name = next((one for one in names if isinstance(one, str) and one.strip()), "")
         return " ".join(name.split())[:80], told.get("is_bot") is True
-
-
-def _bare(entry: str) -> str:
-    return entry.strip().removeprefix("@")

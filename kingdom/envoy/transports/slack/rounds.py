@@ -4,11 +4,12 @@ and the way to catch up after a line was lost.
 A look at a channel takes a page or two of its history, however many threads are open there: the
 first message of each thread says when someone last replied, and only threads with news are read.
 The newest page is read in each round; of older ones, which matter only if a question is still open
-there, each round takes the next.
+there, each round takes the next that has an open question.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -63,7 +64,16 @@ class Asked:
     """The questions of a channel that nobody has answered, by thread."""
 
     threads: dict[str, Question] = field(default_factory=dict)
-    oldest: str = ""
+    ordered: list[str] = field(default_factory=list)
+
+    @property
+    def oldest(self) -> str:
+        return self.ordered[0] if self.ordered else ""
+
+    def newest_before(self, ts: str) -> str:
+        """The newest of them that was begun before; empty if none was."""
+        at = bisect_left(self.ordered, order(ts), key=order)
+        return self.ordered[at - 1] if at else ""
 
 
 class Rounds:
@@ -193,11 +203,16 @@ class Rounds:
         newest = self._page(channel, floor)
         if len(newest) < _PAGE or not asked.oldest or _when(newest[-1]) <= order(asked.oldest):
             return newest
-        latest = self._older.pop(channel, text_of(newest[-1], "ts"))
-        older = self._page(channel, before(asked.oldest), latest)
+        return newest + self._older_page(channel, text_of(newest[-1], "ts"), asked)
+
+    def _older_page(self, channel: str, latest: str, asked: Asked) -> list[Entry]:
+        """Begins at an open question; after the oldest comes the newest again."""
+        cursor = min(self._older.pop(channel, latest), latest, key=order)
+        begins = asked.newest_before(cursor) or asked.newest_before(latest)
+        older = self._page(channel, before(asked.oldest), _just_after(begins))
         if len(older) == _PAGE:
             self._older[channel] = text_of(older[-1], "ts")
-        return newest + older
+        return older
 
     def _page(self, channel: str, oldest: str, latest: str = "", pages: int = 1) -> list[Entry]:
         said = self._slack.history(channel, oldest, latest, limit=_PAGE)
@@ -233,7 +248,7 @@ def awaited(questions: Questions) -> dict[str, Asked]:
         if one.answered_at is None and TS.fullmatch(one.thread_ts):
             found.setdefault(one.channel, Asked()).threads[one.thread_ts] = one
     for asked in found.values():
-        asked.oldest = min(asked.threads, key=order)
+        asked.ordered = sorted(asked.threads, key=order)
     return found
 
 
@@ -244,6 +259,12 @@ def stamp(moment: datetime) -> str:
 def before(ts: str, span: timedelta = timedelta(seconds=1)) -> str:
     whole, part = order(ts)
     return f"{max(whole - int(span.total_seconds()), 0)}.{part // 1000:06d}"
+
+
+def _just_after(ts: str) -> str:
+    """What Slack takes for an end, it leaves out."""
+    whole, part = order(ts)
+    return f"{whole + (part // 1000 + 1) // 1_000_000}.{(part // 1000 + 1) % 1_000_000:06d}"
 
 
 def _when(entry: Entry) -> tuple[int, int]:
