@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 Act = Callable[[], Any]
+_CLOSED = -1
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,8 @@ class Errands:
         self._answers: queue.SimpleQueue[Answer] = queue.SimpleQueue()
         self._read, self._write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self._threads: list[threading.Thread] = []
+        self._at_work = 0  # threads that may still write to the pipe
+        self._lock = threading.Lock()
 
     def fileno(self) -> int:
         """Can be read when there are answers."""
@@ -46,12 +49,14 @@ class Errands:
         if len(self._threads) < self._hands:
             thread = threading.Thread(target=self._serve, name=self._name, daemon=True)
             self._threads.append(thread)
+            self._at_work += 1
             thread.start()
         self._requests.put((key, act))
 
     def answers(self) -> list[Answer]:
         with suppress(BlockingIOError):
-            os.read(self._read, 65536)
+            if self._read != _CLOSED:
+                os.read(self._read, 65536)
         found = []
         with suppress(queue.Empty):
             while True:
@@ -62,12 +67,26 @@ class Errands:
         """What is under way goes on; what waits comes first, then the threads end."""
         for _ in self._threads:
             self._requests.put(None)
+        if not self._threads:
+            self._close_pipe()
 
     def _serve(self) -> None:
         while (request := self._requests.get()) is not None:
             self._answers.put(_answer(*request))
             with suppress(BlockingIOError):
-                os.write(self._write, b".")
+                if self._write != _CLOSED:  # asked for after the end: nobody listens any more
+                    os.write(self._write, b".")
+        with self._lock:
+            self._at_work -= 1
+            is_last = self._at_work == 0
+        if is_last:
+            self._close_pipe()
+
+    def _close_pipe(self) -> None:
+        read, self._read = self._read, _CLOSED
+        write, self._write = self._write, _CLOSED
+        os.close(read)
+        os.close(write)
 
 
 def _answer(key: str, act: Act) -> Answer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import select
 import threading
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from kingdom.runtime.errands import Answer, Errands
+from tests.support.waiting import eventually
 
 
 @pytest.fixture
@@ -55,3 +57,17 @@ def test_more_errands_than_the_pipe_holds_bytes_are_all_answered(errands: Errand
     for number in range(count):
         errands.ask(str(number), int)
     assert len(heard(errands, count)) == count
+
+
+def open_descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+def test_nothing_stays_open_after_its_end() -> None:
+    before = open_descriptors()
+    for asked in range(8):
+        errands = Errands("test", hands=2)
+        for one in range(asked % 3):
+            errands.ask(str(one), lambda: None)
+        errands.close()
+    eventually(lambda: open_descriptors() == before, "all pipes are closed")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import math
 import os
 import select
 from collections.abc import Mapping, Sequence
@@ -44,7 +46,7 @@ class Arrivals:
                 watched = [self._view.watch.fileno()] if self._view.watch.available else []
             if ready or self._clock.monotonic() >= deadline:
                 return ready if ready or timeout <= 0 else self._use_idle_moment(wanted)
-            woken, _, _ = select.select([self._wake_read, *also, *watched], [], [], pause)
+            woken = _readable([self._wake_read, *also, *watched], pause)
             if self._wake_read in woken:
                 os.read(self._wake_read, 4096)
                 return set()
@@ -89,3 +91,14 @@ class Arrivals:
     def close(self) -> None:
         os.close(self._wake_read)
         os.close(self._wake_write)
+
+
+def _readable(descriptors: Sequence[int], seconds: float) -> list[int]:
+    """By poll, since select refuses descriptors above 1,023."""
+    poll = select.poll()
+    for one in descriptors:
+        poll.register(one, select.POLLIN)
+    woken = poll.poll(math.ceil(seconds * 1000))
+    if any(flags & select.POLLNVAL for _, flags in woken):
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+    return [one for one, _ in woken]
