@@ -225,6 +225,7 @@ scopes = Scopes({{"PATH": "/usr/bin:/bin", "XDG_RUNTIME_DIR": "/run/user/{NOBODY
 lead = scopes.around("kingdom-x-one", 64)
 print(lead[:1])
 print(subprocess.run([*lead, "cat", "/proc/self/cgroup"], capture_output=True, text=True).stdout)
+lead = scopes.around("kingdom-x-two", 64)  # the first one's name may still be taken
 print(subprocess.run([*lead, "env"], env={{"SEEN": "yes"}}, capture_output=True, text=True).stdout)
 """
 
