@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 LONGEST = 50.0  # seconds for the whole journey
 TIME_TO_ANSWER = 10.0
 TICK = 0.1
-VIEWER, DEFAULT = "viewer", "default"
+VIEWER, DEFAULT = "viewer", "the demo"
 TASKS = 2  # the one that asks, and the one that goes on with the answer
 END = """
 The kingdom is stopped; its directory is kept. To look around:

@@ -11,9 +11,9 @@ def find_token(environment: Mapping[str, str], variable: str) -> str:
     token = environment.get(variable, "").strip()
     if not token:
         raise ConfigurationError(
-            f"envoy.transport is slack, and there is no token: {variable} is not set.",
-            remedy=f"Set {variable} to the app's bot token (xoxb-...) and say: kingdom restart, "
-            "or set transport to console in config/envoy.yaml.",
+            f"There is no token for Slack: {variable} is not set.",
+            remedy=f"Set {variable} to the app's bot token (xoxb-...) and say: kingdom restart. "
+            "Without Slack, transport in config/envoy.yaml is console.",
         )
     return _sound(token, variable)
 

@@ -73,7 +73,7 @@ OF_SERVICES = (
     ),
     Failure(
         "slack_login",
-        "never",
+        "wait",
         "Slack does not accept the token.",
         "Install the app in the workspace again, and set its new token, then: kingdom restart.",
     ),

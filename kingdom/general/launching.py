@@ -206,37 +206,40 @@ class Launcher:
         disk.make_directory(path)
         return path
 
-    def _spec(self, job: _Job) -> Spec:
-        task, limit = job.task, job.general.manifest.timeout_seconds
-        limits = job.general.manifest.limits
-        now = self._clock.now().timestamp()
-        id_ = f"soldier-{int(now)}-{os.getpid()}{next(self._numbers):02d}"
-        order = Order(
+    def _order(self, job: _Job, soldier_id: str) -> Order:
+        task, manifest = job.task, job.general.manifest
+        return Order(
             task=task,
-            soldier_id=id_,
+            soldier_id=soldier_id,
             attempt=job.attempt,
             prompt_path=self._prompt(job),
             workspace=job.workspace,
             guides=job.place,
-            result_path=self._files.raw_result(task.id, id_),
+            result_path=self._files.raw_result(task.id, soldier_id),
             heartbeat_path=self._files.heartbeat(task.id),
-            timeout_seconds=limit,
+            timeout_seconds=manifest.timeout_seconds,
             environment=job.environment,
             session_id=job.session_id,
-            tools=allowance.tools_for(task, job.general.manifest.permissions),
-            network=allowance.network_for(task, job.general.manifest.permissions),
+            tools=allowance.tools_for(task, manifest.permissions),
+            network=allowance.network_for(task, manifest.permissions),
             home=self._home(job),
             budget_usd=job.allowed.usd,
-            max_turns=limits.max_turns,
-            model=job.general.manifest.model_for(job.engine.name),
+            max_turns=manifest.limits.max_turns,
+            model=manifest.model_for(job.engine.name),
             result_schema=report_schema() if _is_structured(job.engine, job.config) else {},
         )
+
+    def _spec(self, job: _Job) -> Spec:
+        manifest, now = job.general.manifest, self._clock.now().timestamp()
+        limit = manifest.timeout_seconds
+        id_ = f"soldier-{int(now)}-{os.getpid()}{next(self._numbers):02d}"
+        order = self._order(job, id_)
         plan = job.engine.plan(order)
         for path, content in plan.files.items():
             disk.replace(path, content.encode(), sync=False)
         return Spec(
             soldier_id=id_,
-            task_id=task.id,
+            task_id=job.task.id,
             general=job.general.name,
             engine=job.engine.name,
             attempt=job.attempt,
@@ -251,9 +254,9 @@ class Launcher:
             started_at=now,
             timeout_seconds=limit,
             deadline=now + 2 * limit + _MARGIN,
-            verify=list(job.general.manifest.verify),
+            verify=list(manifest.verify),
             session_id=plan.session_id or job.session_id,
-            no_progress_seconds=limits.no_progress_seconds,
+            no_progress_seconds=manifest.limits.no_progress_seconds,
             max_output_bytes=job.config.settings.system.runtime.max_output_mb * MEGABYTE,
             earlier=_metrics_of_session(job, plan.session_id),
             spent_usd=job.spent_usd,
