@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import select
-import shlex
 from contextlib import closing
 from typing import TYPE_CHECKING
 
 from kingdom.cli.call import Call
+from kingdom.cli.launcher import typed_first
 from kingdom.cli.parser import Parser
 from kingdom.cli.screen import Screen
 from kingdom.clock import SystemClock
@@ -64,19 +63,9 @@ def run(call: Call) -> int:
         screen.clear()
         stop(base)
         end_soldiers(base, call.environment)
-    print(END.format(root=base.root, event=event, alias=_alias(call)), end="")
+    alias = "".join(f"{line}\n" for line in typed_first(call))
+    print(END.format(root=base.root, event=event, alias=alias), end="")
     return EXIT_DONE
-
-
-def _alias(call: Call) -> str:
-    """Run from a checkout, the program is on nobody's path."""
-    import shutil
-
-    launcher = os.path.join(os.path.dirname(__file__), "..", "..", "bin", "kingdom")
-    found = shutil.which("kingdom", path=call.environment.get("PATH"))
-    if found or not os.path.isfile(launcher):
-        return ""
-    return f"  alias kingdom={shlex.quote(os.path.abspath(launcher))}\n"
 
 
 def _show(call: Call, base: BaseDir, screen: Screen) -> str:

@@ -57,10 +57,12 @@ def _list(names: list[str]) -> None:
 
 
 def _next_steps(call: Call, base: BaseDir, found_format: int) -> list[str]:
+    from kingdom.cli.launcher import typed_first
     from kingdom.store.formats import FORMAT
 
-    here = shlex.quote(base.root)
-    lines = [] if base.root == call.working_dir else [f"  cd {here}"]
+    lines = typed_first(call)
+    if base.root != call.working_dir:
+        lines.append(f"  cd {shlex.quote(base.root)}")
     if found_format != FORMAT:
         lines.append("  kingdom migrate        # its messages are of an older version")
     else:

@@ -46,6 +46,20 @@ def test_what_it_tells_to_type_next_works(tmp_path: Path) -> None:
     assert b"github.pr.review_requested" in done.stdout
 
 
+@pytest.mark.parametrize("is_command", [False, True])
+def test_it_tells_how_to_type_it_where_that_is_no_command_yet(
+    tmp_path: Path, is_command: bool
+) -> None:
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    if is_command:
+        (programs / "kingdom").write_text("#!/bin/sh\n")
+        (programs / "kingdom").chmod(0o755)
+    said = kingdom("init", "k", cwd=tmp_path, env=environment(PATH=str(programs)))
+    first = said.out.partition("Next:\n")[2].splitlines()[0]
+    assert (first == f"  alias kingdom={ROOT}/bin/kingdom") is not is_command
+
+
 def test_the_places_of_the_repository_say_the_same() -> None:
     for place, text in READMES.items():
         assert (ROOT / place / "README.md").read_text() == text
