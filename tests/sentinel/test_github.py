@@ -545,6 +545,18 @@ def test_the_pause_that_github_asks_for(scene: Scene, hub: Notifying) -> None:
     assert scene.lookout.rounds.look().finish.pause(300) == 300
 
 
+@pytest.mark.parametrize("asked", ["7201", "99999999999999", "9" * 400])
+def test_no_pause_is_longer_than_two_hours(scene: Scene, hub: Notifying, asked: str) -> None:
+    hub.poll_interval = asked
+    assert scene.lookout.rounds.look().finish.pause(60) == 7200
+
+
+@pytest.mark.parametrize("asked", ["-1", "soon", "1e9", "\xb2", ""])
+def test_a_pause_that_is_none_is_passed_over(scene: Scene, hub: Notifying, asked: str) -> None:
+    hub.poll_interval = asked
+    assert scene.lookout.rounds.look().finish.pause(60) == 60
+
+
 def test_the_pause_that_github_asks_for_holds_when_the_round_fails_after_that(
     scene: Scene, hub: Notifying
 ) -> None:
@@ -805,6 +817,20 @@ def test_details_are_tried_again_and_then_done_without(scene: Scene, hub: Notify
     fails(scene)
     assert scene.look() == 1
     assert scene.events()["evt-github-1003"]["trust"] == "outside"
+
+
+def test_an_outage_that_names_a_moment_is_no_limit(scene: Scene, hub: Notifying) -> None:
+    hub.pull(1)
+    hub.notify(1)
+    wait = {"Retry-After": "60"}
+    hub.faults.append(Fault("GET", path="/pulls/1", status=503, headers=wait, left=99))
+    for _ in range(2):
+        error = fails(scene)
+        assert isinstance(error, GitHubLater)
+        assert error.not_before is not None
+        scene.clock.advance(61)
+    assert scene.look() == 1
+    assert scene.only()["trust"] == "outside"
 
 
 def test_details_do_not_eat_up_the_quota(scene: Scene, hub: Notifying) -> None:

@@ -21,8 +21,8 @@ from typing import Any
 
 from kingdom.clients.github import GitHub, Reply
 from kingdom.clients.github_access import find_token, web_host
-from kingdom.clients.github_faults import GitHubRefused
-from kingdom.clients.waits import http_date
+from kingdom.clients.github_faults import LONGEST_LIMIT, GitHubRefused
+from kingdom.clients.waits import http_date, pause_in
 from kingdom.clock import isoformat
 from kingdom.models.event import Event
 from kingdom.models.fields import read_timestamp
@@ -102,7 +102,7 @@ class GitHubWatcher:
             asked = listing.asked | {"per_page": str(PER_PAGE), "page": str(page)}
             reply = self._listed(asked, conditions if page == 1 else None)
             self._details.note_quota(reply.headers)
-            self._at_least = _seconds(reply.headers.get("x-poll-interval", ""))
+            self._at_least = pause_in(reply.headers.get("x-poll-interval", ""), LONGEST_LIMIT)
             listing.reply = listing.reply or reply
             if self._known.floor is None and not afresh:
                 self._begin(reply)
@@ -296,7 +296,3 @@ class GitHubWatcher:
 
     def close(self) -> None:
         self._hub.close()
-
-
-def _seconds(text: str) -> float:
-    return float(text) if text.isdecimal() else 0.0
