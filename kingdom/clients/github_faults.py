@@ -51,6 +51,7 @@ class GitHubLimited(GitHubLater):
     """GitHub was asked too much, and did nothing."""
 
     code = "github_limited"
+    is_limit = True
 
     def __init__(self, sentence: str, not_before: datetime) -> None:
         super().__init__(sentence, not_before=not_before, undone=True)

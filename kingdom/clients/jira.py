@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 TIMEOUT = (10.0, 30.0)  # to connect, and for each part of an answer
 DEADLINE = 120.0  # for a whole one
 PER_PAGE = 100  # the most that a cloud gives with fields
-_MOST_COMMENTS = 20
+MOST_COMMENTS = 20
 _GATEWAY = "/ex/jira/"  # where tokens with scopes go, which is no address for people
 
 
@@ -115,7 +115,7 @@ class Jira:
         self._deadline = deadline
         self._session: ResilientSession | None = None
         self._site: Site | None = None
-        self._left_alone_until: datetime | None = None
+        self.left_alone_until: datetime | None = None  # as it asked for
         self.now = self._clock.now()  # by Jira's own clock, when it answered last
 
     @property
@@ -186,7 +186,7 @@ class Jira:
 
     def comments(self, issue_id: str) -> list[dict[str, Any]]:
         """The last ones on a ticket."""
-        asked = {"orderBy": "-created", "maxResults": str(_MOST_COMMENTS)}
+        asked = {"orderBy": "-created", "maxResults": str(MOST_COMMENTS)}
         found = self._ask("GET", f"{self._issue(issue_id)}/comment", asked=asked)
         return _objects(found.get("comments"))
 
@@ -215,7 +215,7 @@ class Jira:
         answer = self._exchange(verb, path, asked, given, anonymous)
         fault = faults.of_answer(answer, now, self._credentials, anonymous=anonymous)
         if isinstance(fault, JiraLimited):
-            self._left_alone_until = fault.not_before
+            self.left_alone_until = fault.not_before
         if fault is not None:
             raise fault
         self.now = http_date(answer.headers.get("date", "")) or now
@@ -228,10 +228,10 @@ class Jira:
         return found
 
     def _respect_limits(self) -> None:
-        until, now = self._left_alone_until, self._clock.now()
+        until, now = self.left_alone_until, self._clock.now()
         if until is not None and now < until <= now + LONGEST_LIMIT:  # else the clock was put back
             raise JiraLimited("Jira limits how much it is asked.", until)
-        self._left_alone_until = None
+        self.left_alone_until = None
 
     def _exchange(
         self,

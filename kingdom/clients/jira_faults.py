@@ -41,6 +41,7 @@ class JiraLimited(JiraLater):
     """Jira was asked too much."""
 
     code = "jira_limited"
+    is_limit = True
 
     def __init__(self, sentence: str, not_before: datetime) -> None:
         super().__init__(sentence, not_before=not_before)

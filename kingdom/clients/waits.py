@@ -1,4 +1,5 @@
-"""How long a server asks to be left alone: `Retry-After`, in seconds or as a date."""
+"""How long a server asks to be left alone: `Retry-After`, in seconds or as a date, and other pauses
+that a header names in seconds."""
 
 from __future__ import annotations
 
@@ -19,9 +20,17 @@ def named_wait(headers: Mapping[str, str], now: datetime, longest: timedelta) ->
     return min(wait, longest) if wait > timedelta(0) else None
 
 
+def pause_in(text: str, longest: timedelta) -> float:
+    """Seconds; none if it is no number of them."""
+    most = longest.total_seconds()
+    return min(float(text), most) if text.isascii() and text.isdecimal() else 0.0
+
+
 def http_date(text: str) -> datetime | None:
+    """None also for a year that would break whoever reckons with it."""
     try:
         moment = parsedate_to_datetime(text)
+        moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except (ValueError, TypeError, IndexError, OverflowError):
         return None
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    return moment if 1970 <= moment.year < 9000 else None

@@ -63,6 +63,8 @@ class Lookouts:
             codes = told["codes"] | {code: isoformat(self._desk.now())}
             self._tell(name, codes, content, is_open=True)
         elif standing.get("state") == OK and told["is_open"]:
+            if standing.get("last_look") is None:
+                return  # it did not look yet
             self._tell(name, told["codes"], words("king_watcher_ok", watcher=name), is_open=False)
         elif standing.get("state") != TROUBLE and told["is_open"]:  # it is off: nobody waits for it
             self._told[name] = told | {"is_open": False}

@@ -74,7 +74,7 @@ def _addressed(typed: str) -> Subject | None:
 
 def _host(address: str) -> str:
     try:
-        return urlsplit(address).hostname or ""
+        return (urlsplit(address).hostname or "").removeprefix("www.")
     except ValueError:
         return ""
 
@@ -161,7 +161,9 @@ def _since_when(base: BaseDir, subject: Subject, settings: JiraWatcher) -> Itera
     elif known.began is not None:
         yield Reason(
             f"If it was last updated before {isoformat(known.began)}, that was before the kingdom "
-            "began to watch Jira: such tickets are left alone until they are updated next.",
+            "began to watch Jira with this scope: such tickets are left alone until they are "
+            "updated next, and so is one that came into scope.jql_base without being updated, as "
+            "with due <= 3d.",
             f"Comment on {subject.name}, or change it, and it is taken up if it is in scope.",
         )
 

@@ -2,7 +2,7 @@
 
 Reads `config/`, `queue/inbox/`, and what GitHub and Jira say. Writes events through the bus, and
 `state/sentinel/`: `seen/`, what each watcher knows (`github-state.json`, `jira-state.json`), and
-`watchers.json`, how each of them fares.
+`watchers.json`, how each of them fares; trouble is known from there to the next life.
 
 A crash leaves a round cut off; the next one looks again, and what was emitted is known by then.
 """
@@ -18,7 +18,7 @@ from kingdom.runtime.role import Setting
 from kingdom.sentinel.places import INTERVAL, make_watcher, watched
 from kingdom.sentinel.post import Post
 from kingdom.store import disk
-from kingdom.store.state import write_json
+from kingdom.store.state import read_json, write_json
 from kingdom.store.watch import Watch
 from kingdom.topology import INBOX
 
@@ -33,6 +33,8 @@ class Sentinel:
         self._posts: dict[str, Post] = {}
         self._manned: dict[str, Any] = {}  # the settings that each post was made for
         self._path = setting.base.path("state", "sentinel", "watchers.json")
+        before = read_json(self._path, {})
+        self._before: dict[str, Any] = before if isinstance(before, dict) else {}
         disk.make_directory(setting.base.path(INBOX))
         self._watch = Watch()
         self._watch.add(setting.base.path(INBOX))
@@ -82,7 +84,9 @@ class Sentinel:
             if name in self._posts:
                 self._posts[name].change(settings.interval_seconds, make)
             else:
-                self._posts[name] = Post(name, settings.interval_seconds, make, self._setting)
+                before = self._before.pop(name, None)
+                interval = settings.interval_seconds
+                self._posts[name] = Post(name, interval, make, self._setting, before)
         for name in self._manned.keys() - wanted.keys():
             self._posts[name].leave()
         changed, self._manned = wanted != self._manned, wanted

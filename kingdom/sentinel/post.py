@@ -10,10 +10,11 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Self
 
 from kingdom.clock import isoformat
 from kingdom.errors import KingdomError, NeverWorks, TryLater
+from kingdom.models.fields import read_timestamp
 from kingdom.runtime.errands import Errands
 from kingdom.runtime.role import Setting
 from kingdom.sentinel.rounds import Looked, Rounds
@@ -23,6 +24,7 @@ OK, OFF, TROUBLE = "ok", "off", "trouble"
 CRASHED = "watcher_crashed"
 _FIRST_PAUSE, _LONGEST_PAUSE = 10.0, 900.0  # what may pass by itself
 _LONGEST_REFUSAL = 3600.0  # what a person has to see to
+_LONGEST_OF_ALL = 31_536_000.0  # whoever asks for it
 _OFF_LOOK = 300.0
 _ALARMING_AFTER = 3600.0  # of trouble, whatever its code
 
@@ -59,11 +61,36 @@ class Standing:
             "alarming": self.is_alarming,
         }
 
+    @classmethod
+    def kept(cls, spelled: Any, now: datetime) -> Self:
+        """As a life before this one left it. Trouble lasts until a look succeeds; what was well, or
+        cannot be read, is for the first look to tell."""
+        try:
+            if spelled["state"] == TROUBLE:
+                return cls(
+                    TROUBLE,
+                    since=min(read_timestamp(spelled["since"]), now),
+                    last_look=read_timestamp(spelled["last_look"]),
+                    is_alarming=spelled["alarming"] is True,
+                    code=str(spelled["code"] or ""),
+                    sentence=str(spelled["sentence"] or ""),
+                    remedy=str(spelled["remedy"] or ""),
+                )
+        except (LookupError, TypeError, ValueError):
+            pass
+        return cls(OK, now)
+
 
 class Post:
     def __init__(
-        self, name: str, interval: float, make: Callable[[], Watcher], setting: Setting
+        self,
+        name: str,
+        interval: float,
+        make: Callable[[], Watcher],
+        setting: Setting,
+        before: Any = None,
     ) -> None:
+        """`before`: how it stood in a former life, as that one spelled it."""
         self.name = name
         self._interval = interval
         self._make = make
@@ -77,8 +104,9 @@ class Post:
         self.is_manned = True
         self._due_at = self._clock.monotonic()
         self._failures = 0
-        self._trouble_from = 0.0
-        self.standing = Standing(OK, self._clock.now())
+        now = self._clock.now()
+        self.standing = Standing.kept(before, now)
+        self._trouble_from = self._due_at - (now - self.standing.since).total_seconds()
 
     def fileno(self) -> int:
         return self._errands.fileno()
@@ -147,6 +175,7 @@ class Post:
             at_least = 0.0 if self._rounds is None else self._rounds.at_least
             pause = max(self._pause_after(error, now), at_least)
             self._stand(TROUBLE, now, error)
+        pause = min(pause, _LONGEST_OF_ALL)
         self._due_at = min(self._due_at, self._clock.monotonic() + pause)
         self.standing = replace(
             self.standing, last_look=now, next_look=now + timedelta(seconds=pause)

@@ -111,8 +111,8 @@ class Rounds:
             try:
                 completed.append(self._watcher.complete(one))
             except TryLater as error:
-                # A moment that was named is waited for, however often.
-                self._waited[one.event.id] += getattr(error, "not_before", None) is None
+                # A limit is of the place, and is waited for however often.
+                self._waited[one.event.id] += not getattr(error, "is_limit", False)
                 if self._waited[one.event.id] < _PATIENCE:
                     done.put_off.append(error)
                     continue

@@ -15,6 +15,7 @@ from tests.support.court import Court
 from tests.support.kingdom import files, load
 
 TROUBLE = {"state": "trouble", "code": "github_login", "alarming": True}
+OK = {"state": "ok", "alarming": False, "last_look": "2026-11-15T08:00:00.000Z"}
 SAID = {"sentence": "GitHub refuses (401).", "remedy": "Renew the token."}
 
 
@@ -41,15 +42,18 @@ def reign(court: Court, steps: int = 2) -> None:
 def test_once_and_once_more_when_it_is_over(court: Court, base: BaseDir) -> None:
     reign(court)  # nobody watches anything
     assert told(base) == []
-    stands(base, github=TROUBLE | SAID, inbox={"state": "ok", "alarming": False})
+    stands(base, github=TROUBLE | SAID, inbox=OK)
     reign(court)
     stands(base, github=TROUBLE | SAID | {"last_look": "later"})
     reign(court)
     begun = "The github watcher sees nothing just now. GitHub refuses (401). Renew the token."
     assert told(base) == [begun]
-    stands(base, github={"state": "ok", "alarming": False})
+    stands(base, github=OK | {"last_look": None})  # one that was started anew, and did not look yet
     reign(court)
-    stands(base, github={"state": "ok", "alarming": False, "last_look": "later"})
+    assert told(base) == [begun]
+    stands(base, github=OK)
+    reign(court)
+    stands(base, github=OK | {"last_look": "later"})
     reign(court)
     assert told(base) == [begun, "The github watcher sees again."]
     stands(base, github=TROUBLE | SAID)
@@ -97,7 +101,7 @@ def test_nothing_old_is_told_again_when_its_message_is_long_gone(
 ) -> None:
     stands(base, github=TROUBLE | SAID)
     reign(court)
-    stands(base, github={"state": "ok", "alarming": False})
+    stands(base, github=OK)
     reign(court)
     for path in Path(base.path("queue", "messages", "pending")).glob("*.json"):
         path.unlink()

@@ -12,6 +12,7 @@ import pytest
 
 from kingdom.clients.github_faults import GitHubLater, GitHubLimited, GitHubRefused
 from kingdom.errors import KingdomError
+from kingdom.sentinel.record import left_alone
 from kingdom.settings.sentinel import GithubScope
 from kingdom.store.paths import BaseDir
 from tests.support.github_scene import Scene
@@ -112,14 +113,14 @@ def test_who_mentions_us_counts_too_not_only_whose_pull_request_it_is(
     scene: Scene, hub: Notifying
 ) -> None:
     hub.pull(5)
-    outsider = {"user": {"login": "eve", "type": "User"}, "author_association": "NONE"}
-    link = hub.thing("/repos/acme/web/issues/comments/9", html_url="https://x/9", **outsider)
+    link = hub.comment(5, 9, by="eve")
     hub.notify(5, reason="mention", subject={"latest_comment_url": link})
     hub.notify(5, thread="8", reason="review_requested", subject={"latest_comment_url": link})
     scene.look()
-    mentioned, requested = (scene.events()[f"evt-github-{one}"] for one in ("1005", "8"))
-    assert (mentioned["trust"], mentioned["payload"]["by"]) == ("outside", "eve")
-    assert requested["trust"] == "member"
+    for one in ("1005", "8"):
+        event = scene.events()[f"evt-github-{one}"]
+        assert (event["trust"], event["payload"]["by"]) == ("outside", "eve")
+        assert event["payload"]["comment_url"].endswith("#issuecomment-9")
 
 
 @pytest.mark.parametrize(
@@ -270,9 +271,9 @@ def test_what_comes_in_the_second_of_the_last_news_or_late_is_found_at_the_next_
 
 
 def test_the_address_moves_on_when_the_overlap_has_grown(scene: Scene, hub: Notifying) -> None:
-    hub.date = BEGAN + timedelta(days=1)
     for minutes in range(0, 300, 10):
-        hub.notify(minutes, updated=BEGAN + timedelta(minutes=minutes))
+        hub.date = BEGAN + timedelta(minutes=minutes)
+        hub.notify(minutes, updated=hub.date)
         assert scene.look() == 1
         assert scene.look() == 0
     addresses = {one["query"]["since"]: one for one in hub.listings if "since" in one["query"]}
@@ -426,8 +427,65 @@ def test_what_the_person_reads_in_the_browser_meanwhile_is_taken_up_all_the_same
 def test_at_the_very_first_look_only_what_is_unread(scene: Scene, hub: Notifying) -> None:
     hub.read(hub.notify(1))
     hub.notify(2)
-    assert scene.look() == 1
+    for emitted in (1, 0, 0):
+        assert scene.look() == emitted
     assert list(scene.events()) == ["evt-github-1002"]
+
+
+@pytest.mark.parametrize("unread_since", [timedelta(days=40), timedelta(minutes=5), None])
+def test_what_was_read_before_the_very_first_look_never_becomes_an_event(
+    scene: Scene, hub: Notifying, unread_since: timedelta | None
+) -> None:
+    """However long ago, and however old what is still unread then."""
+    hub.date = BEGAN
+    ages = [timedelta(days=30), timedelta(hours=2), timedelta(minutes=9), timedelta(seconds=1)]
+    for number, age in enumerate(ages):
+        hub.read(hub.notify(number, updated=BEGAN - age))
+    if unread_since:
+        hub.notify(50, updated=BEGAN - unread_since)
+    assert scene.look() == (unread_since is not None)
+    for minutes in (1, 5, 20, 90):
+        hub.date = BEGAN + timedelta(minutes=minutes)
+        assert scene.look() == 0
+        scene.reborn()
+        hub.read(hub.notify(60 + minutes, updated=hub.date))
+        assert scene.look() == 1
+    hub.read(hub.notify(2, updated=hub.date))
+    assert scene.look() == 1  # it has news, which is another matter
+    assert "evt-github-1002" in scene.events()
+
+
+def test_what_the_first_look_has_emitted_is_not_told_of_as_read_before_it(
+    scene: Scene, hub: Notifying
+) -> None:
+    hub.date = BEGAN + timedelta(minutes=1)
+    thread = hub.notify(1)
+    scene.look()
+    hub.read(thread)
+    assert scene.look() == 0
+    assert left_alone(scene.base, "github") == {}
+
+
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_what_comes_and_is_read_while_the_first_look_is_made_is_not_lost(
+    scene: Scene, hub: Notifying, is_killed: bool
+) -> None:
+    for number in range(60):
+        hub.notify(number)
+
+    def between(stage: str, verb: str, path: str) -> None:
+        if (stage, path, len(hub.threads)) == ("done", "/notifications", 60):
+            hub.read(hub.notify(70))
+            if is_killed:
+                hub.faults.append(Fault("GET", path="^/notifications$", status=502))
+
+    hub.hook = between
+    if is_killed:
+        fails(scene)
+        scene.reborn()
+    scene.look()
+    scene.look()
+    assert len(scene.events()) == 61
 
 
 def test_one_that_turns_up_late_is_found_by_the_overlap(scene: Scene, hub: Notifying) -> None:
@@ -485,6 +543,18 @@ def test_the_pause_that_github_asks_for(scene: Scene, hub: Notifying) -> None:
     scene.look()
     assert scene.lookout.rounds.look().finish.pause(60) == 137  # also without news
     assert scene.lookout.rounds.look().finish.pause(300) == 300
+
+
+@pytest.mark.parametrize("asked", ["7201", "99999999999999", "9" * 400])
+def test_no_pause_is_longer_than_two_hours(scene: Scene, hub: Notifying, asked: str) -> None:
+    hub.poll_interval = asked
+    assert scene.lookout.rounds.look().finish.pause(60) == 7200
+
+
+@pytest.mark.parametrize("asked", ["-1", "soon", "1e9", "\xb2", ""])
+def test_a_pause_that_is_none_is_passed_over(scene: Scene, hub: Notifying, asked: str) -> None:
+    hub.poll_interval = asked
+    assert scene.lookout.rounds.look().finish.pause(60) == 60
 
 
 def test_the_pause_that_github_asks_for_holds_when_the_round_fails_after_that(
@@ -615,6 +685,7 @@ def test_what_is_out_of_scope_by_now_stays_unread(scene: Scene, hub: Notifying) 
     hub.faults.append(Fault("PATCH", status=500))
     hub.notify(1, reason="mention")
     scene.look()
+    hub.threads.clear()  # else it would keep its reason
     hub.notify(1, reason="subscribed")
     scene.look()
     assert hub.marked == []
@@ -746,6 +817,20 @@ def test_details_are_tried_again_and_then_done_without(scene: Scene, hub: Notify
     fails(scene)
     assert scene.look() == 1
     assert scene.events()["evt-github-1003"]["trust"] == "outside"
+
+
+def test_an_outage_that_names_a_moment_is_no_limit(scene: Scene, hub: Notifying) -> None:
+    hub.pull(1)
+    hub.notify(1)
+    wait = {"Retry-After": "60"}
+    hub.faults.append(Fault("GET", path="/pulls/1", status=503, headers=wait, left=99))
+    for _ in range(2):
+        error = fails(scene)
+        assert isinstance(error, GitHubLater)
+        assert error.not_before is not None
+        scene.clock.advance(61)
+    assert scene.look() == 1
+    assert scene.only()["trust"] == "outside"
 
 
 def test_details_do_not_eat_up_the_quota(scene: Scene, hub: Notifying) -> None:

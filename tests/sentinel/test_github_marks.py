@@ -128,7 +128,9 @@ def test_a_quiet_month_or_one_of_trouble_and_then_news_are_one_event(
 
 
 def test_marks_of_what_no_listing_shows_any_more_grow_old(days: Days, hub: Notifying) -> None:
+    days.come_to(BEGAN)
     hub.notify(1, updated=BEGAN)
+    days.look()
     hub.notify(2, updated=BEGAN + timedelta(hours=5))
     for day in range(40):
         days.come_to(BEGAN + timedelta(days=day, hours=6))
@@ -151,7 +153,7 @@ def as_formerly(scene: Scene, first: dict[str, str]) -> None:
 def test_notes_of_the_former_form_are_understood(
     days: Days, scene: Scene, hub: Notifying, first: dict[str, str]
 ) -> None:
-    days.come_to(BEGAN + timedelta(hours=1))
+    days.come_to(BEGAN + timedelta(seconds=2))
     hub.notify(1)
     hub.notify(9)
     assert (days.look(), days.look()) == (2, 0)

@@ -13,6 +13,7 @@ from tests.support.kingdom import START
 
 MINUTE = timedelta(minutes=1)
 HOUR = timedelta(hours=1)
+CUSTOMER = "account-customer"
 
 
 # What is told
@@ -177,10 +178,10 @@ def test_a_comment_that_came_after_the_listing_belongs_to_the_next_update(
     [
         (ANN, ANN, "member"),
         (ANN, "account-app", "bot"),
-        ("account-customer", ANN, "outside"),
-        (ANN, "account-customer", "outside"),
+        (CUSTOMER, ANN, "outside"),
+        (ANN, CUSTOMER, "outside"),
         (None, ANN, "outside"),
-        ("account-app", "account-customer", "bot"),
+        ("account-app", CUSTOMER, "bot"),
     ],
 )
 def test_the_least_trusted_of_those_who_wrote_counts(
@@ -191,6 +192,47 @@ def test_the_least_trusted_of_those_who_wrote_counts(
     wide.look()
     (event,) = wide.events()
     assert event["trust"] == trust
+
+
+@pytest.mark.parametrize(
+    ("others", "trust"), [([ANN], "member"), ([CUSTOMER, ANN], "outside"), (["account-app"], "bot")]
+)
+def test_of_several_comments_all_are_told_and_the_least_trusted_author_counts(
+    wide: JiraLookout, others: list[str], trust: str
+) -> None:
+    issue = wide.jira.create("SHOP-1", START - HOUR)
+    wide.jira.comment(issue, "Long ago", by=CUSTOMER, at=START - MINUTE)
+    wide.look()
+    for by in others:
+        wide.passes(30)
+        wide.jira.comment(issue, f"From {by} " + 3000 * "x", by=by)
+    wide.passes(30)
+    wide.jira.comment(issue, "I am at it.", by=ME)
+    wide.passes(30)
+    wide.jira.comment(issue, "Hm.")
+    wide.passes(30)
+    wide.look()
+    event = wide.events()[-1]
+    assert (event["type"], event["trust"]) == ("jira.ticket.commented", trust)
+    told = event["payload"]
+    assert (told["comment"], told["comment_by"]) == ("Hm.", "Ann")
+    earlier = told["earlier_comments"]
+    assert [one["comment"].split()[1] for one in earlier] == others[::-1]
+    assert all(len(one["comment"]) <= 2000 for one in earlier)
+    addresses = {one["comment_url"] for one in [told, *earlier]}
+    assert len(addresses) == len(others) + 1
+
+
+def test_more_comments_than_are_told_make_nobody_a_member(wide: JiraLookout) -> None:
+    issue = wide.jira.create("SHOP-1", START - HOUR)
+    wide.look()
+    for count, trust in ((19, "member"), (20, "outside")):
+        for number in range(count):
+            wide.passes(1)
+            wide.jira.comment(issue, f"Number {number}")
+        wide.passes(60)
+        wide.look()
+        assert wide.events()[-1]["trust"] == trust
 
 
 @pytest.mark.parametrize(("members", "trust"), [([], "outside"), (["*@ACME.example"], "member")])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kingdom.clients.jira_faults import JiraRefused
+from kingdom.clients.jira_faults import JiraLimited, JiraRefused
 from kingdom.errors import TryLater
 from kingdom.sentinel.post import WatcherOff
 from kingdom.sentinel.watchers import jira as jira_watcher
@@ -66,6 +66,63 @@ def test_another_jira_is_begun_anew(base: BaseDir, cloud: FakeJira) -> None:
         other.create("SHOP-1", START - 20 * HOUR)
         lookout.look()
         assert lookout.told() == ["SHOP-1 assigned"]
+
+
+def test_a_scope_that_is_widened_finds_what_was_updated_of_late(
+    base: BaseDir, cloud: FakeJira
+) -> None:
+    cloud.create("SHOP-1", START - HOUR)
+    cloud.create("OPS-1", START - 2 * HOUR)
+    cloud.create("OPS-2", START - 30 * HOUR)
+    with lookout_on(base, cloud, jql_base="project = SHOP") as lookout:
+        lookout.look()
+        for number in range(2, 5):
+            lookout.passes(3600)
+            cloud.create(f"SHOP-{number}")
+            lookout.passes(60)
+            lookout.look()
+        clock = lookout.clock
+    wider = "project in (SHOP, OPS)"
+    with lookout_on(base, cloud, clock=clock, jql_base=wider) as lookout:
+        assert lookout.look().emitted == 1
+        assert "OPS-1 assigned" in lookout.told()
+        assert lookout.state()["jql_base"] == wider
+        asked = len(cloud.asked)
+        for _ in range(2):
+            lookout.restart()
+            assert lookout.look().emitted == 0
+        assert cloud.queries[-1] != cloud.queries[-3]  # it does not look back each time
+        assert len(cloud.asked) > asked
+
+
+def test_after_weeks_of_rest_a_scope_that_was_changed_loses_nothing(
+    base: BaseDir, cloud: FakeJira
+) -> None:
+    with lookout_on(base, cloud, jql_base="project = SHOP") as lookout:
+        lookout.look()
+        cloud.create("SHOP-1", START + HOUR)
+        lookout.passes(20 * 86_400)
+        clock = lookout.clock
+    with lookout_on(base, cloud, clock=clock, jql_base="project in (SHOP, OPS)") as lookout:
+        assert lookout.look().emitted == 1
+
+
+def test_a_limit_outlives_a_restart(lookout: JiraLookout) -> None:
+    wait = {"Retry-After": "3000"}
+    lookout.jira.faults = [Fault("POST", "search", status=429, headers=wait)]
+    lookout.jira.create("SHOP-1", START - MINUTE)
+    with pytest.raises(JiraLimited):
+        lookout.look()
+    asked = len(lookout.jira.asked)
+    for _ in range(2):
+        lookout.restart()
+        with pytest.raises(JiraLimited):
+            lookout.look()
+        assert len(lookout.jira.asked) == asked
+    lookout.restart()
+    lookout.passes(3001)
+    assert lookout.look().emitted == 1
+    assert lookout.state()["limited_until"] is None
 
 
 @pytest.mark.parametrize("damage", ["", "[]", "{", '{"url": 1}'])
@@ -144,7 +201,7 @@ def test_what_cannot_be_understood_is_told_once_for_each_change_of_it(wide: Jira
         return log.read_text().count("sighting.left_alone") if log.exists() else 0
 
     odd = wide.jira.create("SHOP-7", START - 2 * MINUTE, labels=[])
-    odd["key"] = "no key"
+    odd["key"] = "SHOP-no key"
     for _ in range(3):
         wide.look()
         assert told() == 1

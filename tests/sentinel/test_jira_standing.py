@@ -167,6 +167,7 @@ def test_why_of_a_ticket_from_before_the_kingdom_began_to_watch(
             said = " ".join(told.out.split())
             assert f"If it was last updated before {began}, that was before the kingdom" in said
             assert "Comment on SHOP-1, or change it" in said
+            assert "without being updated, as with due <= 3d" in said
         for path in Path(base.path("queue", "events")).glob("*/evt-jira-*.json"):
             path.unlink()
         said = kingdom("why", "SHOP-2", base=base).out

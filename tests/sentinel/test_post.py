@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any
+
+import pytest
 
 from kingdom.errors import KingdomError, TryLater
 from kingdom.sentinel.post import OK, TROUBLE, Post, Standing
@@ -51,11 +55,11 @@ class Troubled:
 
 
 class Guard:
-    def __init__(self, base: BaseDir) -> None:
+    def __init__(self, base: BaseDir, before: Any = None) -> None:
         self.clock = MovableClock()
         self.setting = setting(base, self.clock)
         self.watcher = Troubled()
-        self.post = Post("troubled", INTERVAL, lambda: self.watcher, self.setting)
+        self.post = Post("troubled", INTERVAL, lambda: self.watcher, self.setting, before)
 
     def after(self, minutes: float, code: str = "") -> Standing:
         """How it stands when it has looked once more, and met this."""
@@ -69,8 +73,8 @@ class Guard:
 
 
 @contextmanager
-def guard_in(base: BaseDir) -> Iterator[Guard]:
-    made = Guard(base)
+def guard_in(base: BaseDir, before: Any = None) -> Iterator[Guard]:
+    made = Guard(base, before)
     try:
         yield made
     finally:
@@ -112,3 +116,39 @@ def test_a_clock_that_is_put_forward_alarms_nobody(base: BaseDir) -> None:
         guard.after(1, "gone")
         guard.clock.set_wall(guard.clock.now().replace(year=2031))
         assert not guard.after(1, "gone").is_alarming
+
+
+def test_trouble_outlives_a_restart_until_a_look_succeeds(base: BaseDir) -> None:
+    with guard_in(base) as guard:
+        trouble = guard.after(0, "gone")
+        well = guard.after(1)
+    with guard_in(base, trouble.spelled()) as guard:
+        assert guard.post.standing == replace(trouble, next_look=None)
+        assert guard.after(1, "gone").since == trouble.since
+        assert guard.after(1).state == OK
+    with guard_in(base, well.spelled()) as guard:
+        assert (guard.post.standing.state, guard.post.standing.last_look) == (OK, None)
+
+
+def test_an_hour_of_trouble_is_one_also_over_a_restart(base: BaseDir) -> None:
+    with guard_in(base) as guard:
+        trouble = guard.after(0, "gone")
+    before = replace(trouble, since=trouble.since - timedelta(minutes=50)).spelled()
+    with guard_in(base, before) as guard:
+        assert not guard.after(9, "gone").is_alarming
+        assert guard.after(1, "gone").is_alarming
+
+
+@pytest.mark.parametrize(
+    "damage", [None, [], "", {"state": TROUBLE}, {"state": TROUBLE, "since": "soon"}]
+)
+def test_what_a_former_life_left_damaged_costs_nothing(base: BaseDir, damage: Any) -> None:
+    with guard_in(base, damage) as guard:
+        assert guard.post.standing == Standing(OK, guard.clock.now())
+
+
+@pytest.mark.parametrize("pause", [1e12, 1e300, float("inf")])
+def test_no_pause_that_is_asked_for_ends_the_process(base: BaseDir, pause: float) -> None:
+    with guard_in(base) as guard:
+        guard.watcher.at_least = pause
+        assert guard.after(1, "gone").next_look is not None

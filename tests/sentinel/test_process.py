@@ -124,6 +124,26 @@ def test_a_wrong_token_is_told_once_and_once_more_when_it_is_over(here: BaseDir,
     assert sorted(notifications(here)) == sorted([told, "The github watcher sees again."])
 
 
+def test_a_restart_is_no_end_of_trouble(here: BaseDir, hub: Any) -> None:
+    hub.token = "ghp_renewed"
+    start(here)
+    eventually(lambda: notifications(here), "people are told")
+    assert kingdom("stop", base=here).code == 0
+    let_go = threading.Event()
+    hub.faults.append(Fault("GET", path="/notifications", held=let_go, left=99))
+    asked = len(hub.asked)
+    start(here)
+    eventually(lambda: len(hub.asked) > asked, "it looks again, and waits for an answer")
+    drop(here, "cron-1")
+    ended(here, "evt-cron-1")  # so the king has had his turn
+    assert watcher(here)["state"] == "trouble"
+    assert len(notifications(here)) == 1
+    hub.token = TOKEN
+    let_go.set()
+    eventually(lambda: len(notifications(here)) > 1, "it is over")
+    assert watcher(here)["state"] == "ok"
+
+
 def test_without_a_token_it_is_off_and_says_what_to_set(here: BaseDir, hub: Any) -> None:
     start(here, token=None)
     eventually(lambda: watcher(here).get("state") == "off", "it is off")

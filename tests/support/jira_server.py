@@ -230,6 +230,9 @@ class FakeJira(Loopback):
         since = since.replace(tzinfo=ZoneInfo(self.zone), fold=self.fold).astimezone(UTC)
         found = [one for one in self.issues.values() if since <= one["updated"]]
         found = [one for one in found if one["visible"] is None or one["visible"] <= self.now]
+        if match := _PROJECTS.search(jql):
+            names = re.findall(r"\w+", match[1] or match[2])
+            found = [one for one in found if one["key"].partition("-")[0] in names]
         if "currentUser()" in jql:
             found = [one for one in found if one["assignee"] == ME]
         return sorted(found, key=lambda one: (one["updated"], int(one["id"])))
@@ -251,6 +254,7 @@ class FakeJira(Loopback):
         return Answer(200, self.shown(found) | ({"changelog": log} if log else {}))
 
 
+_PROJECTS = re.compile(r"project (?:= (\w+)|in \(([^)]*)\))")
 _API = r"/rest/api/[23]"
 _ROUTES: dict[tuple[str, str], Callable[..., Answer]] = {
     ("GET", f"{_API}/serverInfo"): FakeJira.server_info,

@@ -2,7 +2,8 @@
 
 Listed newest first, at most 50 a page, with links to the next one; `all`, `since`; an ETag for each
 address and one Last-Modified, both of which make a request conditional; `X-Poll-Interval`, and a
-quota that only answers with news use up. `things` are what addresses in them lead to.
+quota that only answers with news use up. A thread keeps its reason, unless a stronger one comes.
+`things` are what addresses in them lead to.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from tests.support.loopback import Answer
 
 BEGAN = datetime(2026, 11, 15, 8, 0, tzinfo=UTC)
 LARGEST_PAGE = 50
+_STRONG = ("review_requested", "assign", "mention", "team_mention")
 _SUBJECT = r"/repos/[^/]+/[^/]+/(?:pulls|issues)/\d+"
 
 
@@ -49,7 +51,7 @@ class Notifying(FakeGitHub):
         number: int,
         *,
         repo: str = "acme/web",
-        reason: str = "review_requested",
+        reason: str = "",
         kind: str = "PullRequest",
         thread: str = "",
         updated: datetime | None = None,
@@ -69,12 +71,20 @@ class Notifying(FakeGitHub):
                 "latest_comment_url": address,
                 "type": kind,
             } | more.pop("subject", {})
-            told = {"reason": reason, "updated_at": f"{updated:%Y-%m-%dT%H:%M:%SZ}"}
+            told = {
+                "reason": self._reason_of(thread, reason),
+                "updated_at": f"{updated:%Y-%m-%dT%H:%M:%SZ}",
+            }
             self.threads[thread] = objects.thread(
                 self.url, thread, repo, subject=subject, **told, **more
             )
             self.modified = max(self.modified, self._moments)
             return thread
+
+    def _reason_of(self, thread: str, reason: str) -> str:
+        before = self.threads.get(thread, {}).get("reason", "")
+        stays = before in _STRONG and reason not in _STRONG
+        return before if stays else reason or before or "review_requested"
 
     def pull(
         self,
@@ -96,11 +106,31 @@ class Notifying(FakeGitHub):
         self.things[path] = objects.issue(self.url, repo, number, **more)
         return path
 
-    def comment(self, number: int, id_: int, *, by: str, repo: str = "acme/web") -> str:
-        """By somebody from outside; answers its address."""
-        said = {"user": objects.user(self.url, by), "author_association": "NONE"}
+    def comment(
+        self,
+        number: int,
+        id_: int,
+        *,
+        by: str,
+        repo: str = "acme/web",
+        association: str = "NONE",
+        at: datetime | None = None,
+    ) -> str:
+        """By somebody from outside, just now; answers its address."""
+        moment = f"{at or self._moments:%Y-%m-%dT%H:%M:%SZ}"
         path = f"/repos/{repo}/issues/comments/{id_}"
-        self.things[path] = objects.comment(self.url, repo, number, id_, **said)
+        said = objects.comment(
+            self.url,
+            repo,
+            number,
+            id_,
+            user=objects.user(self.url, by),
+            author_association=association,
+            created_at=moment,
+            updated_at=moment,
+        )
+        self.things[path] = said
+        self.comments.append(said | {"repo": repo, "number": number})
         return f"{self.url}{path}"
 
     def thing(self, path: str, **content: Any) -> str:

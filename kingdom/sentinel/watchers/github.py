@@ -1,9 +1,10 @@
 """GitHub: the notifications of the token's owner, each update of a thread one event.
 
 The first round takes what is unread. Later ones ask for everything since the newest update that was
-dealt with, read or not, less an overlap: a person may have read it in the browser before us. The
-listing is asked for with what GitHub gave to recognise it by, so that one without news costs
-neither time nor quota. That is of one address, so from when it is asked for moves on rarely.
+dealt with, read or not, less an overlap: a person may have read it in the browser before us; only
+what was read before the very first look stays so. The listing is asked for with what GitHub gave to
+recognise it by, so that one without news costs neither time nor quota. That is of one address, so
+from when it is asked for moves on rarely.
 
 `state/sentinel/github-state.json` has that. It moves on when all events of a listing are durable.
 Which update of a thread was the first lies beside it, in marks: see `github_ids`.
@@ -12,33 +13,27 @@ Which update of a thread was the first lies beside it, in marks: see `github_ids
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from email.utils import parsedate_to_datetime
 from functools import partial
 from typing import Any
 
 from kingdom.clients.github import GitHub, Reply
 from kingdom.clients.github_access import find_token, web_host
-from kingdom.clients.github_faults import GitHubRefused
+from kingdom.clients.github_faults import LONGEST_LIMIT, GitHubRefused
+from kingdom.clients.waits import http_date, pause_in
 from kingdom.clock import isoformat
 from kingdom.models.event import Event
-from kingdom.models.fields import Trust, read_timestamp
+from kingdom.models.fields import read_timestamp
 from kingdom.models.priority import priority_of
 from kingdom.runtime.role import Setting
 from kingdom.sentinel.post import WatcherOff
 from kingdom.sentinel.seen import FRESH_SECONDS, Seen
-from kingdom.sentinel.trust import lowest, of_author, of_pull
 from kingdom.sentinel.watcher import Finish, Sighting
+from kingdom.sentinel.watchers.github_details import Details
 from kingdom.sentinel.watchers.github_ids import SOURCE, Ids
-from kingdom.sentinel.watchers.github_reading import (
-    KINDS,
-    head_and_base,
-    login_of,
-    out_of_scope,
-    type_of,
-)
+from kingdom.sentinel.watchers.github_reading import KINDS, out_of_scope, type_of
 from kingdom.sentinel.watchers.github_state import Known
 from kingdom.sentinel.watchers.github_unread import Unread
 from kingdom.settings.sentinel import GithubWatcher
@@ -48,10 +43,6 @@ MOST_PAGES = 1000
 OVERLAP = timedelta(minutes=10)
 STRIDE = timedelta(hours=1)  # what the overlap grows by before the listing's address changes
 _PACE = (0.05, 0.05)
-_RESERVE = 0.1  # of the hourly quota, which is not spent on details
-
-_BY_AUTHOR = ("review_requested", "assign")  # where the subject says who wants it, and no comment
-_AT_OPENING = ("mention", "team_mention")  # where the subject itself may be what was said
 _NOT_ALLOWED = (
     "Notifications need a classic token with the scope notifications, or repo for private "
     "repositories, and polling.github.api_url must be that of the API; see docs/watching-github.md."
@@ -97,8 +88,8 @@ class GitHubWatcher:
         self._at_least = 0.0  # seconds until the next round
         self._listing = _Listing({})
         self._kept_at: datetime | None = None  # when marks were last kept from growing old
-        self._is_short = False  # of quota
-        self._refusals: set[int] = set()  # codes that were told of
+        self._looked: datetime | None = None  # in this life, by GitHub's clock
+        self._details = Details(hub, setting.log)
 
     # The listing
 
@@ -110,9 +101,11 @@ class GitHubWatcher:
         for page in range(1, MOST_PAGES + 1):
             asked = listing.asked | {"per_page": str(PER_PAGE), "page": str(page)}
             reply = self._listed(asked, conditions if page == 1 else None)
-            self._note_quota(reply.headers)
-            self._at_least = _seconds(reply.headers.get("x-poll-interval", ""))
+            self._details.note_quota(reply.headers)
+            self._at_least = pause_in(reply.headers.get("x-poll-interval", ""), LONGEST_LIMIT)
             listing.reply = listing.reply or reply
+            if self._known.floor is None and not afresh:
+                self._begin(reply)
             if not reply.is_news:
                 return
             listing.pages = page
@@ -123,6 +116,17 @@ class GitHubWatcher:
             f"There are more than {MOST_PAGES * PER_PAGE:,} notifications.",
             remedy="Mark those as read that need nobody any more: https://github.com/notifications",
         )
+
+    def _begin(self, reply: Reply) -> None:
+        """The first look. Its moment is durable before anything becomes an event: whatever is
+        updated from now on counts, however often this look has to be repeated."""
+        if self._known.cursor is None:
+            self._known.floor = self._moment_of(reply)
+            self._write()
+
+    def _moment_of(self, reply: Reply) -> datetime:
+        """By GitHub's clock: ours may be wrong."""
+        return http_date(reply.headers.get("date", "")) or self._setting.clock.now()
 
     def _keep_marks(self) -> None:
         """Once a day: nothing tells how long it will be until a listing is looked at again."""
@@ -166,11 +170,6 @@ class GitHubWatcher:
         dated = {"If-Modified-Since": known.last_modified} if known.last_modified else {}
         return {"If-None-Match": known.etag} | dated
 
-    def _note_quota(self, headers: Mapping[str, str]) -> None:
-        left, limit = (headers.get(f"x-ratelimit-{name}", "") for name in ("remaining", "limit"))
-        if left.isdecimal() and limit.isdecimal():
-            self._is_short = int(left) < int(limit) * _RESERVE
-
     # One notification
 
     def parse(self, raw: Any) -> Sighting:
@@ -206,62 +205,23 @@ class GitHubWatcher:
             created_at=self._setting.clock.now(),
             trust="outside",
         )
+        if self._was_read_before_us(raw, updated) and not self._seen.is_duplicate(event.id):
+            return sighting.left_alone("It was read before GitHub was first looked at.")
         return replace(sighting, event=event)
+
+    def _was_read_before_us(self, raw: Any, updated: datetime) -> bool:
+        floor = self._known.floor
+        return raw.get("unread") is False and floor is not None and updated < floor
 
     def _web_url(self, repo: str, kind: str, number: int | None) -> str:
         address = f"https://{web_host(self._settings.api_url)}/{repo}"
         return f"{address}/{KINDS[kind][1]}/{number}" if number and kind in KINDS else address
 
-    # Its details
-
     def complete(self, sighting: Sighting) -> Sighting:
-        event, raw = sighting.event, sighting.raw
+        event, subject = sighting.event, sighting.raw["subject"]
         assert event is not None
-        if self._is_short or event.payload["api_url"] is None:
-            return sighting
-        subject = self._ask(event.payload["api_url"])
-        if subject is None:
-            return sighting
-        trusts = [of_author(subject)]
-        details: dict[str, Any] = {"author": login_of(subject), "state": subject.get("state")}
-        if event.payload["subject_type"] == "PullRequest":
-            trusts.append(of_pull(subject))
-            details |= head_and_base(subject)
-        if event.payload["reason"] not in _BY_AUTHOR:
-            trust, comment = self._cause(event, raw["subject"].get("latest_comment_url"))
-            trusts += [trust] if trust else []
-            details |= {"comment_url": comment.get("html_url"), "by": login_of(comment)}
-        if isinstance(subject.get("html_url"), str):
-            details["url"] = subject["html_url"]
-        known = {name: value for name, value in details.items() if value is not None}
-        changes = {"payload": event.payload | known, "trust": lowest(trusts)}
-        return replace(sighting, event=event.model_copy(update=changes))
-
-    def _cause(self, event: Event, comment_url: str | None) -> tuple[Trust | None, dict[str, Any]]:
-        """How far whoever caused it is trusted, None if that is the author; and what they wrote."""
-        if comment_url == event.payload["api_url"]:
-            return (None if event.payload["reason"] in _AT_OPENING else "outside"), {}
-        comment = self._ask(comment_url) if comment_url else None
-        return (of_author(comment) if comment is not None else "outside"), comment or {}
-
-    def _ask(self, address: str) -> dict[str, Any] | None:
-        """None for what is gone, or is not for us."""
-        try:
-            reply = self._hub.look(address)
-        except GitHubRefused as error:
-            if error.status == 401:
-                raise
-            self._note_refusal(address, error)
-            return None
-        self._note_quota(reply.headers)
-        return reply.data if isinstance(reply.data, dict) else None
-
-    def _note_refusal(self, address: str, error: GitHubRefused) -> None:
-        """Once for each code: many that are gone are no news."""
-        if error.status not in self._refusals:
-            self._refusals.add(error.status)
-            told = {"address": address, "status": error.status, "error": str(error)}
-            self._setting.log.info("github.refused", **told)
+        looked, comment = self._looked or self._known.cursor, subject.get("latest_comment_url")
+        return replace(sighting, event=self._details.added_to(event, comment, looked))
 
     # What is known
 
@@ -284,26 +244,30 @@ class GitHubWatcher:
                 self._known.unmarked.add(str(one.raw["id"]))
 
     def finish(self, *, emitted: int) -> Finish:
-        listing, known = self._listing, self._known
-        assert listing.reply is not None
-        headers = listing.reply.headers
-        if not listing.reply.is_news:
-            self._mark_read()
-            return Finish(at_least=self._pause())
+        listing, reply = self._listing, self._listing.reply
+        assert reply is not None
         if listing.pages > 1 and emitted:
             # While pages were read, one may have gone from an earlier page, and another slipped in.
             return Finish(again=True)
-        now = _date(headers.get("date", "")) or self._setting.clock.now()
-        newest = min(listing.newest or known.cursor or now, now)
-        known.cursor = max(newest, known.cursor or newest)
-        known.asked, known.etag = listing.asked, headers.get("etag", "")
-        known.last_modified = headers.get("last-modified", "")
+        self._looked = self._moment_of(reply)
+        if reply.is_news:
+            self._move_on(reply)
+        self._mark_read()
+        return Finish(at_least=self._pause())
+
+    def _move_on(self, reply: Reply) -> None:
+        listing, known = self._listing, self._known
+        if known.cursor is None:
+            known.cursor = known.floor  # what was unread does not tell what was read before
+        else:
+            newest = min(listing.newest or known.cursor, self._moment_of(reply))
+            known.cursor = max(newest, known.cursor)
+        known.asked, known.etag = listing.asked, reply.headers.get("etag", "")
+        known.last_modified = reply.headers.get("last-modified", "")
         known.scope = self._settings.scope.model_dump()
         known.first = None
         self._seen.settle()
         self._write()
-        self._mark_read()
-        return Finish(at_least=self._pause())
 
     def break_off(self) -> float:
         if self._known.limited_until != self._hub.left_alone_until:
@@ -332,14 +296,3 @@ class GitHubWatcher:
 
     def close(self) -> None:
         self._hub.close()
-
-
-def _seconds(text: str) -> float:
-    return float(text) if text.isdecimal() else 0.0
-
-
-def _date(text: str) -> datetime | None:
-    try:
-        return parsedate_to_datetime(text).astimezone(UTC)
-    except ValueError:
-        return None

@@ -23,6 +23,7 @@ class Known:
     scope: dict[str, Any] = field(default_factory=dict)  # that was in force then
     etag: str = ""
     last_modified: str = ""
+    floor: datetime | None = None  # the very first look: what was read before it stays so
     cursor: datetime | None = None
     unmarked: set[str] = field(default_factory=set)  # threads
     limited_until: datetime | None = None  # GitHub wants to be left alone
@@ -58,6 +59,7 @@ class Known:
                 scope=dict(kept["scope"]),
                 etag=str(kept["etag"]),
                 last_modified=str(kept["last_modified"]),
+                floor=_moment(kept.get("floor")),
                 cursor=_moment(kept["cursor"]),
                 unmarked=set(map(str, kept.get("unmarked", []))),
                 limited_until=_moment(kept.get("limited_until")),
@@ -67,7 +69,7 @@ class Known:
             return cls(api_url)  # none, or one that is damaged: what is unread is looked at again
 
     def write(self, path: str) -> None:
-        moments = {name: getattr(self, name) for name in ("cursor", "limited_until")}
+        moments = {name: getattr(self, name) for name in ("floor", "cursor", "limited_until")}
         spelled = asdict(self) | {name: one and isoformat(one) for name, one in moments.items()}
         spelled["unmarked"] = sorted(self.unmarked)
         if self.first is None:

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from kingdom.clients.jira import Account, Jira, account_id, find_credentials
+from kingdom.clients.jira import MOST_COMMENTS, Account, Jira, account_id, find_credentials
 from kingdom.clients.jira_faults import LOGIN, JiraLater, JiraRefused
 from kingdom.models.event import Event
 from kingdom.models.fields import Trust
@@ -80,6 +80,7 @@ class TicketWatcher:
         self._seen = Seen(setting.base, setting.bus, setting.clock)
         self._known = read(self._path, jira.url)
         self._position = self._known.position
+        jira.left_alone_until = self._known.limited_until
         self._unmarked: list[str] = []
         self._me = Account("", "")
         self._identify_at = -float("inf")
@@ -89,15 +90,15 @@ class TicketWatcher:
 
     def fetch(self, *, afresh: bool = False) -> Iterator[Sequence[Any]]:
         self._pass = _Pass()
-        self._unmarked += self._known.settle(self._was_published)
+        known = self._known
+        self._unmarked += known.settle(self._was_published)
         is_news = self._identify()
-        if self._known.cursor is None:
-            first = timedelta(days=self._settings.first_days)
-            self._known.began = self._jira.now - first
-            self._known.cursor = self._known.began + OVERLAP
+        began = self._jira.now - timedelta(days=self._settings.first_days)
+        known.begin(self._settings.scope.jql_base, began, began + OVERLAP)
         if is_news:
-            self._known.live_in(self._me.zone)
-        since: datetime | None = self._known.cursor - OVERLAP
+            known.live_in(self._me.zone)
+        assert known.cursor is not None
+        since: datetime | None = known.cursor - OVERLAP
         while since is not None:
             since = yield from self._stretch(since, afresh)
 
@@ -204,15 +205,15 @@ class TicketWatcher:
         type_ = ASSIGNED if self._came_back(ticket) else event.type
         recent = self._new_comments(ticket)
         trusts: list[Trust] = [self._trust(reporter)]
-        if recent is None:
-            trusts.append("outside")  # who has commented is not told
-            recent = []
+        if recent is None or len(recent) >= MOST_COMMENTS:
+            trusts.append("outside")  # who has commented is not told, or not of all
+        recent = recent or []
         theirs = [one for one in recent if account_id(one.get("author")) != self._me.id]
         payload = event.payload
         if theirs:
             type_ = COMMENTED if type_ == UPDATED else type_
-            trusts.append(self._trust(theirs[0].get("author")))
-            payload = payload | reading.comment_told(theirs[0], payload["url"])
+            trusts += [self._trust(one.get("author")) for one in theirs]
+            payload = payload | reading.comments_told(theirs, payload["url"])
         elif type_ == UPDATED and any(reading.is_the_update(one, ticket) for one in recent):
             return sighting.left_alone(OWN_COMMENT)
         changes = {
@@ -272,15 +273,21 @@ class TicketWatcher:
         self._unmarked.clear()
         if emitted:
             self._known.forget_old(self._jira.now)
+        self._write_if_moved()
+        return Finish(at_most=2 * SETTLE.total_seconds() if self._pass.is_changing else None)
+
+    def _write_if_moved(self) -> None:
+        self._known.limited_until = self._jira.left_alone_until
         if self._known.position != self._position:
             self._write()
-        return Finish(at_most=2 * SETTLE.total_seconds() if self._pass.is_changing else None)
 
     def _write(self) -> None:
         self._known.write(self._path)
         self._position = self._known.position
 
     def break_off(self) -> float:
+        if self._known.limited_until != self._jira.left_alone_until:
+            self._write_if_moved()
         return 0.0
 
     def close(self) -> None:

@@ -25,6 +25,7 @@ FIELDS = (
 )
 AT_ONCE = timedelta(seconds=2)  # from a comment to the update that it is
 _LONGEST_TEXT = 20_000
+_LONGEST_EARLIER = 2_000
 _LONGEST_NAME = 500
 _MOST_LABELS = 50
 _KEY = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,99}-[0-9]{1,18}")
@@ -97,9 +98,18 @@ def is_the_update(comment: Mapping[str, Any], ticket: Ticket) -> bool:
     return created is not None and ticket.updated - created < AT_ONCE
 
 
-def comment_told(comment: Mapping[str, Any], url: str) -> dict[str, Any]:
+def comments_told(comments: Sequence[Mapping[str, Any]], url: str) -> dict[str, Any]:
+    """The newest, and beside it, shorter, those before it."""
+    newest, *earlier = comments
+    told = _comment_told(newest, url, _LONGEST_TEXT)
+    if earlier:
+        told["earlier_comments"] = [_comment_told(one, url, _LONGEST_EARLIER) for one in earlier]
+    return told
+
+
+def _comment_told(comment: Mapping[str, Any], url: str, longest: int) -> dict[str, Any]:
     return {
-        "comment": plain(comment.get("body"), _LONGEST_TEXT),
+        "comment": plain(comment.get("body"), longest),
         "comment_by": _name(comment.get("author")),
         "comment_url": f"{url}?focusedCommentId={plain(comment.get('id'), _LONGEST_NAME)}",
     }

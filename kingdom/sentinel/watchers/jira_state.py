@@ -51,16 +51,18 @@ class Ticket:
 @dataclass
 class Known:
     url: str
-    began: datetime | None = None  # from when on updates count, as of the first look
+    jql_base: str | None = None  # the scope that all this is of
+    began: datetime | None = None  # from when on updates count, as of the first look at that scope
     cursor: datetime | None = None  # the newest update that was dealt with
     zone: str | None = None  # of the account, when it was asked last
     confirmed: datetime | None = None  # the cursor at that time
+    limited_until: datetime | None = None  # Jira wants to be left alone
     issues: dict[str, Ticket] = field(default_factory=dict)
     intended: dict[str, Ticket] = field(default_factory=dict)  # by event
 
     @property
     def position(self) -> tuple[datetime | str | None, ...]:
-        return (self.cursor, self.zone, self.confirmed)
+        return (self.cursor, self.zone, self.confirmed, self.jql_base, self.limited_until)
 
     def note(self, ticket: Ticket) -> None:
         known = self.issues.get(ticket.id)
@@ -75,10 +77,18 @@ class Known:
         self.intended.clear()
         return published
 
+    def begin(self, jql_base: str, began: datetime, cursor: datetime) -> None:
+        """At the very first look, and when the scope is another one: what came into it by that was
+        never looked at."""
+        if self.cursor is None or self.jql_base not in (None, jql_base):
+            self.began = began
+            self.cursor = min(self.cursor or cursor, cursor)
+        self.jql_base = jql_base
+
     def live_in(self, zone: str) -> None:
         """After a move, dates may have been misunderstood ever since the zone was known."""
-        if self.zone not in (None, zone) and self.confirmed is not None:
-            self.cursor = self.confirmed
+        if self.zone not in (None, zone) and self.cursor and self.confirmed:
+            self.cursor = min(self.cursor, self.confirmed)
         self.zone, self.confirmed = zone, self.cursor
 
     def forget_old(self, now: datetime) -> None:
@@ -88,13 +98,14 @@ class Known:
         self.issues = {one.id: one for one in kept}
 
     def write(self, path: str) -> None:
-        moments = {"began": self.began, "cursor": self.cursor, "confirmed": self.confirmed}
+        names = ("began", "cursor", "confirmed", "limited_until")
         write_json(
             path,
             {
                 "url": self.url,
+                "jql_base": self.jql_base,
                 "zone": self.zone,
-                **{name: moment and isoformat(moment) for name, moment in moments.items()},
+                **{name: _spelled(getattr(self, name)) for name in names},
                 "known_issues": {id_: one.spelled() for id_, one in self.issues.items()},
                 "intended": {
                     id_: {"id": one.id} | one.spelled() for id_, one in self.intended.items()
@@ -115,15 +126,25 @@ def read(path: str, url: str) -> Known:
             return Known(url)
         return Known(
             url,
-            began=read_timestamp(kept["began"]) if kept.get("began") else None,
-            cursor=kept["cursor"] and read_timestamp(kept["cursor"]),
+            jql_base=kept.get("jql_base"),
+            began=_moment(kept.get("began")),
+            cursor=_moment(kept["cursor"]),
             zone=kept["zone"],
-            confirmed=kept["confirmed"] and read_timestamp(kept["confirmed"]),
+            confirmed=_moment(kept["confirmed"]),
+            limited_until=_moment(kept.get("limited_until")),
             issues={id_: _ticket(id_, one) for id_, one in kept["known_issues"].items()},
             intended={id_: _ticket(one["id"], one) for id_, one in kept["intended"].items()},
         )
     except (LookupError, TypeError, ValueError, AttributeError):
         return Known(url)
+
+
+def _moment(kept: Any) -> datetime | None:
+    return read_timestamp(kept) if kept else None
+
+
+def _spelled(moment: datetime | None) -> str | None:
+    return isoformat(moment) if moment else None
 
 
 def _ticket(id_: str, kept: dict[str, Any]) -> Ticket:

@@ -1,0 +1,141 @@
+"""What a notification does not say itself: who wrote what it is about, and who caused it.
+
+GitHub keeps a thread's reason: where a review was once requested, each comment that follows comes
+as a request again, and names the comment. And it tells of the last one only, so all comments since
+the last look are asked for: the least of those who wrote them counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from kingdom.clients.github import GitHub, Posted
+from kingdom.clients.github_faults import GitHubRefused
+from kingdom.models.event import Event
+from kingdom.models.fields import Trust, read_timestamp
+from kingdom.models.priority import priority_of
+from kingdom.sentinel.trust import lowest, of_author, of_pull
+from kingdom.sentinel.watchers.github_reading import head_and_base, login_of, type_of
+
+AT_ONCE = timedelta(seconds=5)  # from a comment to the update that it is
+AT_OPENING = timedelta(minutes=1)
+_LATE = timedelta(minutes=1)  # that a notification may come after its comment
+MOST_COMMENTS = 100  # of one page
+_RESERVE = 0.1  # of the hourly quota, which is not spent on details
+_BY_AUTHOR = ("review_requested", "assign")  # where the subject says who wants it
+_MENTIONS = ("mention", "team_mention")  # where the subject itself may be what was said
+
+
+class Details:
+    def __init__(self, hub: GitHub, log: Any) -> None:
+        self._hub = hub
+        self._log = log
+        self._is_short = False  # of quota
+        self._refusals: set[int] = set()  # codes that were told of
+
+    def note_quota(self, headers: Mapping[str, str]) -> None:
+        left, limit = (headers.get(f"x-ratelimit-{name}", "") for name in ("remaining", "limit"))
+        if left.isdecimal() and limit.isdecimal():
+            self._is_short = int(left) < int(limit) * _RESERVE
+
+    def added_to(self, event: Event, comment_url: str | None, looked: datetime | None) -> Event:
+        """`looked`: when GitHub was looked at before this, if it was."""
+        told = event.payload
+        subject = None if self._is_short else self._object(told["api_url"])
+        if subject is None:
+            return event
+        trusts = [of_author(subject)]
+        details: dict[str, Any] = {"author": login_of(subject), "state": subject.get("state")}
+        if told["subject_type"] == "PullRequest":
+            trusts.append(of_pull(subject))
+            details |= head_and_base(subject)
+        comment = None
+        if comment_url != told["api_url"]:
+            comment = self._object(comment_url)
+        if comment is not None:
+            trusts += [of_author(comment), *self._meanwhile(event, looked, comment_url)]
+            details |= {"comment_url": comment.get("html_url"), "by": login_of(comment)}
+        elif not _is_by_author(event, subject, comment_url):
+            trusts.append("outside")
+        if isinstance(subject.get("html_url"), str):
+            details["url"] = subject["html_url"]
+        known = {name: value for name, value in details.items() if value is not None}
+        type_ = _type_with(event, comment)
+        changes = {"type": type_, "priority": priority_of(type_), "trust": lowest(trusts)}
+        return event.model_copy(update={"payload": told | known, **changes})
+
+    def _meanwhile(
+        self, event: Event, looked: datetime | None, comment_url: str | None
+    ) -> Iterator[Trust]:
+        """How far others are trusted who commented since; our own words are nobody's."""
+        number = event.payload["number"]
+        if looked is None or number is None:
+            return
+        since = f"{(looked - _LATE).astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+        asked = {"since": since, "per_page": str(MOST_COMMENTS)}
+        found = self._ask(f"/repos/{event.repo}/issues/{number}/comments", asked)
+        if not isinstance(found, list) or len(found) >= MOST_COMMENTS:
+            yield "outside"
+            return
+        for one in found:
+            if isinstance(one, dict) and one.get("url") != comment_url and not self._is_ours(one):
+                yield of_author(one)
+
+    def _is_ours(self, comment: Mapping[str, Any]) -> bool:
+        by_bot = of_author(comment) == "bot"
+        return self._hub.is_mine(Posted("", author=login_of(comment) or "", by_bot=by_bot))
+
+    def _object(self, address: str | None) -> dict[str, Any] | None:
+        found = self._ask(address) if address else None
+        return found if isinstance(found, dict) else None
+
+    def _ask(self, address: str, asked: Mapping[str, str] | None = None) -> Any:
+        """None for what is gone, or is not for us."""
+        try:
+            reply = self._hub.look(address, asked)
+        except GitHubRefused as error:
+            if error.status == 401:
+                raise
+            self._note_refusal(address, error)
+            return None
+        self.note_quota(reply.headers)
+        return reply.data
+
+    def _note_refusal(self, address: str, error: GitHubRefused) -> None:
+        """Once for each code: many that are gone are no news."""
+        if error.status not in self._refusals:
+            self._refusals.add(error.status)
+            told = {"address": address, "status": error.status, "error": str(error)}
+            self._log.info("github.refused", **told)
+
+
+def _is_by_author(event: Event, subject: Mapping[str, Any], comment_url: str | None) -> bool:
+    """Whether the subject's author is who caused it, as far as anybody can tell."""
+    if event.payload["reason"] in _BY_AUTHOR:
+        return True
+    if event.payload["reason"] not in _MENTIONS or comment_url != event.payload["api_url"]:
+        return False
+    return _is_first(event) or _is_near(event, subject, "created_at", AT_OPENING)
+
+
+def _type_with(event: Event, comment: Mapping[str, Any] | None) -> str:
+    if comment is None or event.payload["reason"] not in _BY_AUTHOR or _is_first(event):
+        return event.type
+    moments = ("created_at", "updated_at", "submitted_at")
+    if any(_is_near(event, comment, one, AT_ONCE) for one in moments):
+        return type_of(event.payload["subject_type"], "comment")
+    return event.type
+
+
+def _is_first(event: Event) -> bool:
+    return event.id == f"evt-{event.source}-{event.payload['thread_id']}"
+
+
+def _is_near(event: Event, thing: Mapping[str, Any], name: str, most: timedelta) -> bool:
+    try:
+        moment = read_timestamp(thing.get(name))
+    except ValueError:
+        return False
+    return abs(moment - read_timestamp(event.payload["updated_at"])) <= most
