@@ -254,6 +254,7 @@ class Launcher:
             timeout_seconds=limit,
             deadline=now + 2 * limit + _MARGIN,
             verify=list(manifest.verify),
+            verify_timeout_seconds=manifest.verify_timeout_seconds,
             session_id=plan.session_id or job.session_id,
             no_progress_seconds=manifest.limits.no_progress_seconds,
             max_output_bytes=job.config.settings.system.runtime.max_output_mb * MEGABYTE,

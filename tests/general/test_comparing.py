@@ -183,6 +183,7 @@ def test_what_a_soldier_makes_of_the_default_branch_counts_for_nobody_else(
 
 def test_a_shallow_clone_reaches_back_to_where_a_pull_request_began(realm: Realm) -> None:
     remote = realm.remote()
+    history(remote, 300)
     remote.pull_request(7, {"p.txt": "p\n"})
     history(remote, 150)
     repositories = realm.repositories(depth=1, fresh_seconds=0.0)
@@ -194,6 +195,7 @@ def test_a_shallow_clone_reaches_back_to_where_a_pull_request_began(realm: Realm
     take_away(remote)
     assert changed(found, found.base) == ["p.txt"]
     assert git(found.path, "fsck", "--connectivity-only") == ""
+    assert int(git(found.path, "rev-list", "--count", found.base)) < 400  # of 451
 
 
 def test_no_more_history_comes_than_it_takes(realm: Realm) -> None:
