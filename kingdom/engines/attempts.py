@@ -13,7 +13,7 @@ from kingdom.engines import soldier, tree
 from kingdom.store import disk
 from kingdom.store.paths import BaseDir
 
-SUFFIX, CLAIM, EXIT = ".json", ".claim", ".exit"
+SUFFIX, CLAIM, EXIT, CHECKS = ".json", ".claim", ".exit", ".checks"
 OF_ENGINES = (".settings", ".schema")
 _ISOLATED = ["-I", "-S"]
 _PROGRAM = os.path.basename(soldier.__file__)  # it may lie elsewhere since an upgrade
@@ -73,5 +73,5 @@ def running(base: BaseDir) -> dict[str, int]:
 
 def forget(base: BaseDir, soldier_id: str) -> None:
     """The spec goes first: a wrapper that comes late then finds nothing to run."""
-    for suffix in (SUFFIX, *OF_ENGINES, EXIT, CLAIM):
+    for suffix in (SUFFIX, *OF_ENGINES, CHECKS, EXIT, CLAIM):
         disk.remove(path_of(base, soldier_id, suffix))

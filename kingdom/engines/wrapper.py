@@ -2,7 +2,8 @@
 
 Reads `state/soldiers/{soldier}.json`, the spec that its general wrote. Makes `.claim` beside it
 before anything is started (a general that gave the attempt up has made it already, and then
-nothing is), and `.exit` at the end. Output goes to `logs/sessions/`, and to the terminal for
+nothing is), `.checks` once its program has ended and its success is checked, and `.exit` at the
+end. Output goes to `logs/sessions/`, and to the terminal for
 whoever attaches. A program that prints more than it may is killed, and most of it is thrown away.
 
 It needs no general: killed daemons, a stopped kingdom and a hung program are all survived, because
@@ -17,8 +18,11 @@ import json
 import os
 import signal
 import time
+from collections.abc import Callable
+from contextlib import suppress
 
 from kingdom.engines import tree
+from kingdom.engines.output import Echo, cut
 from kingdom.engines.said import write_said
 from kingdom.store import disk
 
@@ -31,16 +35,17 @@ _ASKS = {
     STOP: "stopped",
 }
 FLOODED = "flooded"
+LATE = "late_after_seconds"  # in what is said of a check that took too long
 ANNOUNCED = "verify: "  # before each check, in what the soldier said
 _SIGNALS = {signal.SIGCHLD, *_ASKS}
 _LARGEST_SPEC = 16 * 1024 * 1024
 _LARGEST_RESULT = 1024 * 1024
 _TICK = 0.5  # seconds between two looks at the clock and at the output
 _QUICK_TICK = 0.02
-_KEPT_OF_FLOOD = 1024 * 1024  # bytes of each file
 _GRACE = 5.0  # seconds a tree has between TERM and KILL
 _UNKILLABLE = 30.0  # seconds after which a process that survives KILL (a dead disk) is left alone
 _CANNOT_START = 127
+_CHECK_SECONDS = 1800.0  # where the spec does not say it
 _TALKS_ON = 6  # times its patience, for one that has reported and goes on talking
 
 Spec = dict[str, object]
@@ -88,7 +93,7 @@ class Wrapper:
         self._soldier = str(spec["soldier_id"])
         self._asked = ""
         self._reason = "ended"
-        self._echo: _Echo | None = None
+        self._echo: Echo | None = None
         self._libc = ctypes.CDLL(None, use_errno=True)
         self._libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
@@ -97,19 +102,21 @@ class Wrapper:
         self._output = disk.create_and_open(out, disk.MODE)
         self._errors = disk.create_and_open(err, disk.MODE)
         files = (self._output, self._errors)
-        self._echo = _Echo(f"{self._soldier}: {self._spec['task_id']}", out, err)
-        status = self._await(self._start(_words(self._spec["argv"])), lingers=True)
+        self._echo = Echo(f"{self._soldier}: {self._spec['task_id']}", out, err)
+        status = self._await(self._start(_words(self._spec["argv"])), self._ends_program)
+        worked = self._note_end_of_program()
         self._end_tree()
         self._write_said()
-        checks = self._verify() if self._wants_checks() else []
+        checks = self._verify(worked) if self._wants_checks() else []
         if self._reason == FLOODED:
-            _cut(*files)
+            cut(*files)
         code = os.waitstatus_to_exitcode(status)
         return {
             "code": code if code >= 0 else None,
             "signal": -code if code < 0 else None,
             "reason": self._reason,
             "ended_at": time.time(),
+            "worked_seconds": worked,
             "verify": checks,
         }
 
@@ -145,14 +152,13 @@ class Wrapper:
 
     # Waiting
 
-    def _await(self, pid: int, *, lingers: bool) -> int:
+    def _await(self, pid: int, why_to_end: Callable[[], str]) -> int:
         """The program's wait status, once it has ended by itself or had to."""
         while True:
             status = _reap(pid)
             if status is not None:
                 return status
-            reason = self._asked or self._overdue() or self._floods()
-            reason = reason or (lingers and self._lingers()) or ""
+            reason = self._asked or self._floods() or why_to_end()
             if reason:
                 self._reason = reason
                 return self._end_tree(pid)
@@ -165,14 +171,18 @@ class Wrapper:
         if info is not None and info.si_signo in _ASKS:
             self._asked = _ASKS[signal.Signals(info.si_signo)]
 
+    def _ends_program(self) -> str:
+        return self._overdue() or self._lingers()
+
     def _overdue(self) -> str:
         """The spec is read again only then: a thaw moves its deadline, a freeze holds it."""
-        if time.time() < _number(self._spec["deadline"]):
-            return ""
-        self._spec = read_spec(self._spec_path) or self._spec
-        if self._spec.get("frozen_at") is not None:
+        if time.time() < _number(self._spec["deadline"]) or self._is_frozen():
             return ""
         return "deadline" if time.time() >= _number(self._spec["deadline"]) else ""
+
+    def _is_frozen(self) -> bool:
+        self._spec = read_spec(self._spec_path) or self._spec
+        return self._spec.get("frozen_at") is not None
 
     def _floods(self) -> str:
         limit = self._spec.get("max_output_bytes")
@@ -192,8 +202,7 @@ class Wrapper:
         is_talking = any(one is not None and now - one.st_mtime < limit for one in said)
         if is_talking and now - facts.st_mtime < _TALKS_ON * limit:
             return ""
-        self._spec = read_spec(self._spec_path) or self._spec
-        return "" if self._spec.get("frozen_at") is not None else "lingered"
+        return "" if self._is_frozen() else "lingered"
 
     # Ending
 
@@ -221,6 +230,21 @@ class Wrapper:
 
     # Checks of a success
 
+    def _note_end_of_program(self) -> float:
+        """How long it worked; from here on nobody holds time against it."""
+        self._is_frozen()  # what the spec says by now
+        now = time.time()
+        worked = now - _number(self._spec.get("started_at", now)) - _paused(self._spec)
+        if self._spec["verify"] and self._reason in ("ended", "lingered"):
+            self._note_check("", worked)
+        return worked
+
+    def _note_check(self, command: str, worked: float) -> None:
+        path = f"{self._spec_path.removesuffix('.json')}.checks"
+        text = json.dumps({"command": command, "worked_seconds": worked})
+        with suppress(OSError):  # a full disk; then nobody is told
+            disk.replace(path, text.encode(), sync=False)
+
     def _write_said(self) -> None:
         """For an engine whose soldiers may report otherwise than in a file."""
         if self._reason in ("ended", "lingered"):
@@ -242,50 +266,55 @@ class Wrapper:
             return False
         return isinstance(result, dict) and result.get("status") == "success"
 
-    def _verify(self) -> list[dict[str, object]]:
+    def _verify(self, worked: float) -> list[dict[str, object]]:
         """In order; the first that fails is the last."""
         done: list[dict[str, object]] = []
         self._output = self._errors
         for command in _words(self._spec["verify"]):
+            self._note_check(command, worked)
             os.write(self._errors, f"{ANNOUNCED}{command}\n".encode())
-            status = self._await(self._start(["/bin/sh", "-c", command]), lingers=False)
-            self._end_tree()
-            code = os.waitstatus_to_exitcode(status)
-            done.append({"command": command, "code": code})
-            if code != 0 or self._reason not in ("ended", "lingered"):
+            done.append(self._check(command))
+            is_late = LATE in done[-1]
+            if done[-1]["code"] != 0 or is_late or self._reason not in ("ended", "lingered"):
                 break
         return done
 
+    def _check(self, command: str) -> dict[str, object]:
+        """Each has a time of its own; one that takes longer has failed."""
+        before, clock = self._reason, _CheckClock(self._spec)
 
-class _Echo:
-    """Shows on the terminal what the program writes to its files."""
+        def late() -> str:
+            self._beat()
+            return LATE if clock.is_over(self._spec) and self._is_over(clock) else ""
 
-    def __init__(self, title: str, *paths: str) -> None:
-        self._files = [os.fdopen(disk.open_to_read(path), "rb", buffering=0) for path in paths]
-        os.set_blocking(1, False)  # a terminal that takes nothing must not hold us up
-        self._show(f"{title}\n".encode())
+        status = self._await(self._start(["/bin/sh", "-c", command]), late)
+        self._end_tree()
+        done: dict[str, object] = {"command": command, "code": os.waitstatus_to_exitcode(status)}
+        if self._reason == LATE:
+            self._reason, done[LATE] = before, clock.limit
+        return done
 
-    def go_on(self) -> None:
-        for file in self._files:
-            data = file.read(65536)
-            if data:
-                self._show(data)
+    def _is_over(self, clock: _CheckClock) -> bool:
+        """The spec is read again, as for the program's own deadline."""
+        return not self._is_frozen() and clock.is_over(self._spec)
 
-    @staticmethod
-    def _show(data: bytes) -> None:
-        try:
-            os.write(1, data)
-        except OSError:
-            return
+    def _beat(self) -> None:
+        """A sign of life, for whoever looks for one."""
+        path = self._spec.get("heartbeat_path")
+        if path:
+            with suppress(OSError):
+                disk.touch(str(path))
 
 
-def _cut(*files: int) -> None:
-    """What shows how it began is enough, and the disk may be full of the rest."""
-    for file in files:
-        size = disk.size_of(file)
-        if size > _KEPT_OF_FLOOD:
-            disk.cut(file, _KEPT_OF_FLOOD)
-            disk.write_at(file, f"\n[{size:,} bytes in all]\n".encode(), _KEPT_OF_FLOOD)
+class _CheckClock:
+    """How long one check may take; time that it is frozen does not count."""
+
+    def __init__(self, spec: Spec) -> None:
+        self.limit = _number(spec.get("verify_timeout_seconds", _CHECK_SECONDS))
+        self._until = time.time() + self.limit - _paused(spec)
+
+    def is_over(self, spec: Spec) -> bool:
+        return time.time() >= self._until + _paused(spec)
 
 
 def _reap(pid: int) -> int | None:
@@ -305,6 +334,10 @@ def _reap(pid: int) -> int | None:
 def _words(value: object) -> list[str]:
     assert isinstance(value, list)
     return [str(word) for word in value]
+
+
+def _paused(spec: Spec) -> float:
+    return _number(spec.get("paused_seconds", 0.0))
 
 
 def _number(value: object) -> float:

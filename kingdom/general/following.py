@@ -18,12 +18,14 @@ from dataclasses import replace
 from typing import Any
 
 from kingdom.engines.choice import Engines
+from kingdom.engines.wrapper import ANNOUNCED
 from kingdom.errors import ConfigurationError, TryLater
 from kingdom.general.attempt import Attempt, Stage
 from kingdom.general.spec import SoldierFiles, Spec
 from kingdom.models.message import ThreadUpdate
 from kingdom.runtime.role import Setting
 from kingdom.runtime.secrets import Masker
+from kingdom.settings.loading import Settings
 from kingdom.settings.system import Progress
 from kingdom.topology import PENDING
 from kingdom.words import Words
@@ -52,11 +54,17 @@ class Following:
         attempt.followed_at = now
         settings = self._setting.config.current.settings
         with suppress(ConfigurationError):  # its engine is configured no more
-            engine = self._engines.named(spec.engine, settings)
-            attempt.doing = presentable(self._masker.text(engine.progress(spec.stdout)))
+            attempt.doing = presentable(self._masker.text(self._doing(spec, settings)))
         at = self._setting.clock.now().timestamp()
         if attempt.doing and is_due(spec.told, spec.elapsed(at), at, settings.system.progress):
             self._tell(attempt, spec, at)
+
+    def _doing(self, spec: Spec, settings: Settings) -> str:
+        """In its engine's words; or which check runs, once it has ended."""
+        checking = self._files.checking(spec)
+        if checking is not None and checking.command:
+            return f"{ANNOUNCED}{checking.command}"
+        return self._engines.named(spec.engine, settings).progress(spec.stdout)
 
     def rests_for(self, attempts: Iterable[Attempt]) -> float:
         """Seconds until someone is to be looked at again."""
@@ -102,7 +110,9 @@ class Following:
 def _is_followed(attempt: Attempt, now: float) -> bool:
     if attempt.spec is None or attempt.stage is not Stage.RUNNING:
         return False
-    return bool(attempt.doing) or now - attempt.spec.started_at < _TELLS_WITHIN
+    return (
+        bool(attempt.doing or attempt.spec.verify) or now - attempt.spec.started_at < _TELLS_WITHIN
+    )
 
 
 def is_due(told: Mapping[str, Any], worked: float, now: float, pace: Progress) -> bool:

@@ -22,6 +22,7 @@ from kingdom.general import allowance
 from kingdom.general.actions.jobs import Job, Lineage, number_of
 from kingdom.general.actions.performing import Means, Outcome, perform
 from kingdom.general.checkouts.repositories import Checkout, Repositories
+from kingdom.general.origin import origin_of
 from kingdom.general.spec import Spec
 from kingdom.models.result import ResultBase
 from kingdom.models.task import Task
@@ -32,6 +33,7 @@ from kingdom.runtime.secrets import Masker
 from kingdom.settings.sentinel import GithubWatcher
 
 BEFORE, AFTER = "before", "after"
+TASKS = "tasks"
 _HANDS = 4
 _REHEARSAL = "rehearsal"  # it needs no account, so it touches nobody's repository
 
@@ -88,14 +90,15 @@ class Grounds:
         return None if engine == _REHEARSAL else task.repo or general.manifest.default_repo
 
     def prepare(self, task: Task, place: str, repo: str, config: Config) -> None:
-        payload = task.payload
-        wish: dict[str, Any] = {"head_sha": _text(payload.get("head_sha"))}
-        if task.type.startswith("github.pr."):
-            wish["pull_request"] = number_of(task)
+        wish = origin_of(task, self.known_task).wish()
         if task.trust != "member":
             wish["submodules"] = False  # a fork may name another repository of the same owner
         ground = os.path.basename(place)
         self._ask(BEFORE, task.id, lambda: self.repositories(config).prepare(repo, ground, **wish))
+
+    def known_task(self, id_: str) -> Task | None:
+        found = self._setting.bus.look(TASKS, id_)
+        return found[1] if found is not None and isinstance(found[1], Task) else None
 
     def repositories(self, config: Config) -> Repositories:
         """The same as long as the settings are: it remembers what was fetched, and logins."""
@@ -230,10 +233,6 @@ def _notes(outcome: Outcome) -> Iterator[str]:
         yield " ".join(filter(None, (f"{done.kind}: {done.url or 'done'}", done.note)))
     for refused in outcome.refused:
         yield f"not done, {refused.kind}: {refused.sentence}"
-
-
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) else None
 
 
 def code_of(failure: Exception) -> tuple[str, str]:

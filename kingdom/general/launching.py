@@ -30,8 +30,6 @@ from kingdom.store.paths import BaseDir
 MEGABYTE = 1024 * 1024
 # The wrapper's own limit lies behind every limit that a general keeps.
 _MARGIN = 60.0
-
-
 _STRUCTURED = {
     "claude": "Write no result file: report by calling the tool StructuredOutput, once, as the "
     "last thing you do. It takes the same object, without `task_id`.",
@@ -155,6 +153,7 @@ class Launcher:
             failed_before=str(earlier.get("failed") or ""),
             from_untrusted=config.settings.system.memory.from_untrusted,
             roster=config.roster(besides=general.name),
+            base_commit=checkout.base if checkout else "",
         )
         return _Job(
             task=task,
@@ -255,6 +254,7 @@ class Launcher:
             timeout_seconds=limit,
             deadline=now + 2 * limit + _MARGIN,
             verify=list(manifest.verify),
+            verify_timeout_seconds=manifest.verify_timeout_seconds,
             session_id=plan.session_id or job.session_id,
             no_progress_seconds=manifest.limits.no_progress_seconds,
             max_output_bytes=job.config.settings.system.runtime.max_output_mb * MEGABYTE,

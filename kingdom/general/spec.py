@@ -5,6 +5,7 @@
     state/soldiers/{soldier}.json    the spec; its general writes it, and again at freeze and thaw
     state/soldiers/{soldier}.claim   `run PID START` by the wrapper or `revoked` by the general:
                                      whoever makes it has decided whether the attempt runs
+    state/soldiers/{soldier}.checks  that its program has ended, and what of `verify` runs now
     state/soldiers/{soldier}.exit    how it ended, by the wrapper
     state/soldiers/{soldier}.settings   what its engine needs beside it, if it does; or `.schema`
     state/results/{task}-raw-{soldier}/   what the soldier itself writes: its result
@@ -22,7 +23,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Self
 
 from kingdom.engines import attempts
-from kingdom.engines.attempts import CLAIM, EXIT, OF_ENGINES, SUFFIX, Runner
+from kingdom.engines.attempts import CHECKS, CLAIM, EXIT, OF_ENGINES, SUFFIX, Runner
 from kingdom.models.ids import is_id
 from kingdom.store import disk, leftovers
 from kingdom.store.paths import BaseDir
@@ -56,6 +57,7 @@ class Spec:
     deadline: float  # when the wrapper itself ends it, whether or not a general watches
     linger_seconds: float = 30.0  # for a program that has reported and does not end
     verify: list[str] = field(default_factory=list)
+    verify_timeout_seconds: float = 1800.0  # for each of them
     session_id: str | None = None
     no_progress_seconds: float | None = None
     max_output_bytes: int | None = None  # on standard output and standard error together
@@ -102,6 +104,20 @@ class Ended:
     code: int | None = None
     signal: int | None = None
     verify: list[dict[str, Any]] = field(default_factory=list)
+    worked_seconds: float | None = None  # its program, without the checks
+
+    def worked(self, spec: Spec) -> float:
+        if self.worked_seconds is None:
+            return spec.elapsed(self.ended_at)
+        return self.worked_seconds
+
+
+@dataclass(frozen=True)
+class Checking:
+    """An attempt whose program has ended, and whose success is checked."""
+
+    command: str  # empty before the first
+    worked_seconds: float
 
 
 class SoldierFiles:
@@ -144,7 +160,7 @@ class SoldierFiles:
 
     def without_spec(self) -> set[str]:
         """Those whose removal was cut short: the spec goes first."""
-        left = set[str]().union(*map(self._ids_with, (CLAIM, EXIT, *OF_ENGINES)))
+        left = set[str]().union(*map(self._ids_with, (CLAIM, CHECKS, EXIT, *OF_ENGINES)))
         return left - self._ids_with(SUFFIX)
 
     def _ids_with(self, suffix: str) -> set[str]:
@@ -155,6 +171,15 @@ class SoldierFiles:
         try:
             return Ended(**raw)
         except TypeError:
+            return None
+
+    def checking(self, spec: Spec) -> Checking | None:
+        if not spec.verify:
+            return None
+        raw = read_json(self.path(spec.soldier_id, CHECKS))
+        try:
+            return Checking(str(raw["command"]), float(raw["worked_seconds"]))
+        except (KeyError, TypeError, ValueError):
             return None
 
     def runner_of(self, soldier_id: str) -> Runner | None:

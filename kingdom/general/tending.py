@@ -15,14 +15,15 @@ from kingdom.clients.tmux import TmuxThread
 from kingdom.clock import Clock
 from kingdom.engines import tree
 from kingdom.general.attempt import Attempt, Stage
-from kingdom.general.spec import LOST, Ended, SoldierFiles, Spec
-from kingdom.general.verdicts import is_overdue, shows_no_progress
+from kingdom.general.spec import LOST, Checking, Ended, SoldierFiles, Spec
+from kingdom.general.verdicts import checks_are_overdue, is_overdue, shows_no_progress
 from kingdom.store import disk
 
 START_PATIENCE = 30.0  # seconds that a wrapper may take until it begins
 ASK_TMUX_AFTER = 2.0  # seconds until it is asked whether there is a session at all
 _END_PATIENCE = 12.0  # seconds a wrapper may take to end its tree, before we do it
 _SOON = 0.05
+_LOOK_AT_CHECKS = 60.0
 _QUIET_LOOKS, _STILL_SECONDS = 3, 5.0
 
 
@@ -78,9 +79,11 @@ class Tender:
             return self._await_runner(attempt, spec, to_end)
         if not attempt.runner.is_alive():
             return self._bury(attempt, spec)
-        if self._is_stuck(spec):
+        checking = self._files.checking(spec)
+        if checking is None and self._is_stuck(spec):
             attempt.condemned = attempt.condemned or "no_progress"
-        if attempt.condemned or to_end or self._is_ending(attempt) or self._is_overdue(spec):
+        is_late = self._is_overdue(spec) if checking is None else self._is_hung(spec, checking)
+        if attempt.condemned or to_end or self._is_ending(attempt) or is_late:
             self._end(attempt, spec)
         else:
             self._freeze_or_thaw(attempt, spec, frozen)
@@ -143,6 +146,12 @@ class Tender:
         left = spec.timeout_seconds - spec.elapsed(now)
         self._want(left + _SOON if left > 0 else min(1.0, spec.timeout_seconds))
         return False
+
+    def _is_hung(self, spec: Spec, checking: Checking) -> bool:
+        """Its wrapper, over the checks of a success."""
+        now = self._clock.now().timestamp()
+        self._want(_LOOK_AT_CHECKS)
+        return spec.frozen_at is None and checks_are_overdue(spec, now, checking.worked_seconds)
 
     def _end(self, attempt: Attempt, spec: Spec) -> None:
         """Ask its wrapper; one that does not manage is killed with all that is its."""

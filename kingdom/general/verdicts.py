@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from kingdom.engines.port import Verdict
-from kingdom.engines.wrapper import FLOODED
+from kingdom.engines.wrapper import FLOODED, LATE
 from kingdom.errors import InvalidFile
 from kingdom.failures import FAILURES, Failure
 from kingdom.general import budget
@@ -37,6 +37,7 @@ from kingdom.store import disk
 LARGEST_RESULT = 1024 * 1024
 LONGEST_BACKOFF = 3600.0
 FRESH_HEARTBEAT = 120.0  # seconds; or the general's own limit, if that is shorter
+_WRAPPER_S_MARGIN = 60.0  # seconds
 KINDS: dict[str, type[ResultBase]] = {
     "success": Success,
     "failed": Failed,
@@ -130,7 +131,7 @@ def judge(
         code = "day_budget_spent"  # its own budget is not what ended it
     has_a_say = code in ("", "reported_failure")
     metrics = _metrics(spec, raw, verdict)
-    guess = budget.share(ended.reason, spec.elapsed(ended.ended_at), spec.timeout_seconds)
+    guess = budget.share(ended.reason, ended.worked(spec), spec.timeout_seconds)
     return Judgement(
         failure=FAILURES[code] if code else None,
         error=error,
@@ -182,7 +183,7 @@ def _ended_by_us(spec: Spec, ended: Ended) -> tuple[str, str]:
         return "too_much_output", f"It printed more than {spec.max_output_bytes or 0:,} bytes."
     if ended.reason not in ("asked", "deadline"):
         return "", ""
-    worked = spec.elapsed(ended.ended_at)
+    worked = ended.worked(spec)
     if ended.reason == "deadline" or worked >= spec.timeout_seconds:
         return (
             "timed_out",
@@ -210,6 +211,11 @@ def _of_result(spec: Spec, ended: Ended, result: ResultBase) -> tuple[str, str]:
     if result.status != "success":
         return "", ""
     for check in ended.verify:
+        if check.get(LATE):
+            return "verification_failed", (
+                f"{check['command']!r} had not ended after {check[LATE]:g} s; "
+                "verify_timeout_seconds in the manifest says how long it may take."
+            )
         if check["code"] != 0:
             return "verification_failed", f"{check['command']!r} ended with {check['code']}."
     if len(ended.verify) < len(spec.verify):
@@ -224,6 +230,12 @@ def is_overdue(spec: Spec, now: float, last_beat: float | None) -> bool:
         return worked > spec.timeout_seconds
     fresh = min(FRESH_HEARTBEAT, spec.timeout_seconds)
     return last_beat is None or last_beat < spec.started_at or now - last_beat > fresh
+
+
+def checks_are_overdue(spec: Spec, now: float, worked: float) -> bool:
+    """Its wrapper ends each in time; only one that does not work any more comes to this."""
+    checked = spec.elapsed(now) - worked
+    return checked > len(spec.verify) * spec.verify_timeout_seconds + _WRAPPER_S_MARGIN
 
 
 def shows_no_progress(spec: Spec, now: float, last_sign: float | None) -> bool:

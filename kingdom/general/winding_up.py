@@ -10,10 +10,7 @@ from kingdom.general.reporting import Reporter
 from kingdom.general.spec import Ended
 from kingdom.general.verdicts import follow
 from kingdom.models.manifest import Manifest, Retry
-from kingdom.models.task import Task
 from kingdom.runtime.role import Setting, may_pass
-
-TASKS = "tasks"
 
 
 class WindingUp:
@@ -50,14 +47,10 @@ class WindingUp:
             return True  # the next attempt finds it all where it is
         if attempt.aftermath is not None and attempt.aftermath.later is None:
             return True
-        lineage = lineage_of(task, self._known_task)
+        lineage = lineage_of(task, self._grounds.known_task)
         said, config = judgement.result, self._setting.config.current
         self._grounds.wind_up(task, spec, said, lineage, config)
         return False
-
-    def _known_task(self, id_: str) -> Task | None:
-        found = self._setting.bus.look(TASKS, id_)
-        return found[1] if found is not None and isinstance(found[1], Task) else None
 
     def hear(self, attempt: Attempt, heard: Heard) -> None:
         """A fault of ours is no reason to do the work again."""

@@ -127,6 +127,9 @@ class Manifest(Section):
     verify: list[NonEmpty] = Field(
         default_factory=list, description="Commands that must pass after a success."
     )
+    verify_timeout_seconds: Seconds = Field(
+        default=1800.0, description="For each of them; the soldier's own time is over by then."
+    )
     retry: Retry = Field(default_factory=Retry)
     limits: Limits = Field(default_factory=Limits)
     priority: Priority | None = Field(

@@ -24,7 +24,7 @@ MANIFEST, PROMPT, SOUL = "manifest.yaml", "prompt.md", "soul.md"
 GUIDE = "workspace-claude.md"
 # What a prompt may name; a general puts it in once, and never looks at what it put in.
 PLACEHOLDER = re.compile(r"\{\{(.*?)\}\}")
-TASK_PLACEHOLDERS = ("TASK_ID", "TASK_TYPE", "REPO", "REPO_DIR", "GENERALS")
+TASK_PLACEHOLDERS = ("TASK_ID", "TASK_TYPE", "REPO", "REPO_DIR", "BASE", "GENERALS")
 PAYLOAD_PLACEHOLDER = re.compile(r"payload(?:\.[A-Za-z0-9_-]+)+\Z")
 # The king handles these itself, so no general can have them.
 COMMAND = "kingdom.command"

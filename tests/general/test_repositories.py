@@ -104,7 +104,7 @@ def test_one_fetch_serves_tasks_that_come_together(realm: Realm) -> None:
     repositories = realm.repositories(Counting(realm.environment), fresh_seconds=60.0)
     for number in range(4):
         repositories.prepare("acme/shop", f"task-{number}")
-    assert Counting.fetches == 2  # the clone's own, and one
+    assert Counting.fetches == 1  # the clone's own
 
 
 def test_a_pull_request_stands_at_its_head_and_follows_a_force_push(realm: Realm) -> None:

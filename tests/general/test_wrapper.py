@@ -241,3 +241,56 @@ def test_as_much_as_allowed_is_kept_whole(post: Post) -> None:
     assert ended["reason"] == "ended"
     sizes = [post.place.joinpath(name).stat().st_size for name in ("out", "err")]
     assert sizes == [2_000_000, 2_000_000]
+
+
+def test_a_check_is_not_measured_by_the_soldier_s_clock(post: Post) -> None:
+    past, beat = time.time() - 10, post.place / "beat"
+    waits = "touch up; until [ -e go ]; do sleep 0.02; done"
+    values: dict[str, Any] = {"deadline": past, "verify": [waits], "heartbeat_path": str(beat)}
+    post.write(f"echo '{RESULT}' > raw", frozen_at=past, **values)
+    process = post.start()
+    eventually(post.place.joinpath("up").exists, "the check runs")
+    post.write(**values)  # the soldier's time is over
+    eventually(beat.exists, "signs of life")
+    let_pass(1.2)  # more than between two looks at the clock
+    post.place.joinpath("go").touch()
+    assert process.wait(30) == 0
+    assert (post.exit()["reason"], post.exit()["verify"][0]["code"]) == ("ended", 0)
+
+
+def test_a_check_that_takes_too_long_is_ended_and_the_last(post: Post) -> None:
+    slow = "trap 'exit 0' TERM; sleep 1000 & wait"
+    script = f"echo '{RESULT}' > raw"
+    ended = post.run(script, verify=[slow, "touch never"], verify_timeout_seconds=0.3)
+    assert ended["reason"] == "ended"
+    assert ended["verify"] == [{"command": slow, "code": 0, "late_after_seconds": 0.3}]
+    assert tree.members(-1, ID) == {}
+    assert not post.place.joinpath("never").exists()
+
+
+def test_while_a_check_runs_it_is_said_which(post: Post) -> None:
+    post.write(f"echo '{RESULT}' > raw", verify=["true", "until [ -e go ]; do sleep 0.02; done"])
+    process, path = post.start(), post.place / "spec.checks"
+    eventually(lambda: path.exists() and "[ -e go ]" in path.read_text(), "the second is named")
+    post.place.joinpath("go").touch()
+    assert process.wait(30) == 0
+    assert [one["code"] for one in post.exit()["verify"]] == [0, 0]
+
+
+def test_frozen_time_does_not_count_for_a_check(post: Post) -> None:
+    values: dict[str, Any] = {
+        "verify": ["touch up; until [ -e go ]; do sleep 0.02; done"],
+        "verify_timeout_seconds": 0.5,
+        "paused_seconds": 0.0,
+    }
+    script = f"echo '{RESULT}' > raw"
+    post.write(script, **values, frozen_at=time.time())
+    process = post.start()
+    eventually(post.place.joinpath("up").exists, "the check runs")
+    let_pass(1.2)  # more than it may take
+    assert process.poll() is None
+    post.write(script, **(values | {"paused_seconds": 3600.0}))
+    let_pass(0.6)
+    post.place.joinpath("go").touch()
+    assert process.wait(30) == 0
+    assert [one["code"] for one in post.exit()["verify"]] == [0]

@@ -106,14 +106,23 @@ class BareRemote:
             else:
                 path.write_text(content, "utf-8")
 
-    def pull_request(self, number: int, files: dict[str, str | bytes | None]) -> str:
+    def pull_request(
+        self, number: int, files: dict[str, str | bytes | None], base: str = "main"
+    ) -> str:
         """As GitHub has it: a ref that is no branch. The next commit starts from main again."""
-        git(self.elsewhere, "checkout", "-q", "--detach", "origin/main")
+        git(self.elsewhere, "checkout", "-q", "--detach", f"origin/{base}")
         self.write(files)
         git(self.elsewhere, "add", "-A")
         git(self.elsewhere, "commit", "-q", "-m", f"pull request {number}")
         git(self.elsewhere, "push", "-q", "--force", "origin", f"HEAD:refs/pull/{number}/head")
         sha = git(self.elsewhere, "rev-parse", "HEAD")
+        git(self.elsewhere, "checkout", "-q", "main")
+        return sha
+
+    def branch_off(self, branch: str, files: dict[str, str | bytes | None]) -> str:
+        """A branch with one commit more than main has."""
+        git(self.elsewhere, "checkout", "-q", "--detach", "origin/main")
+        sha = self.commit(files, branch=branch)
         git(self.elsewhere, "checkout", "-q", "main")
         return sha
 

@@ -49,11 +49,14 @@ def assemble(
     failed_before: str = "",
     from_untrusted: bool = True,
     roster: str = "",
+    base_commit: str = "",
 ) -> Told:
-    """`guide` is the kingdom's own, the same for all; `roster` names the other generals. Raises
-    `PromptTooLarge`."""
+    """`guide` is the kingdom's own, the same for all; `roster` names the other generals, and
+    `base_commit` is what the work is compared with. Raises `PromptTooLarge`."""
     repo = task.repo or general.manifest.default_repo
-    prompt = prompts.render(general.prompt, task, repo, repo_dir, failed_before, roster)
+    prompt = prompts.render(
+        general.prompt, task, repo, repo_dir, failed_before, roster, base_commit
+    )
     fixed = _joined(guide, general.soul or "")
     prompts.refuse_too_large(task.id, prompt, fixed)
     room = prompts.LARGEST - prompts.size_of(prompt, fixed) - len("\n\n")

@@ -19,6 +19,7 @@ from kingdom.runtime.config import PLACEHOLDER
 LARGEST = 200 * 1024  # of a prompt and its guide together
 LONGEST_FAILURE = 8 * 1024
 NO_REPOSITORY, NOT_GIVEN, NO_OTHERS = "(no repository)", "(not given)", "(none)"
+DEFAULT_BRANCH = "origin/HEAD"
 RESUME = "resume"
 _REPOSITORY = re.compile(r"[\w.-]+(?:/[\w.-]+)*\Z")
 _WARNING = (
@@ -51,10 +52,11 @@ def render(
     repo_dir: str,
     failed_before: str = "",
     roster: str = "",
+    base: str = "",
 ) -> str:
     """The prompt of this task. A resumed one is the original's, with question and answer; one that
-    is tried again says what failed before."""
-    text = _Rendering(template, task, repo, repo_dir, failed_before, roster).text()
+    is tried again says what failed before. `base` is the commit to compare with."""
+    text = _Rendering(template, task, repo, repo_dir, failed_before, roster, base).text()
     refuse_too_large(task.id, text)
     return text
 
@@ -89,6 +91,7 @@ class _Rendering:
         repo_dir: str,
         failed_before: str,
         roster: str,
+        base: str,
     ) -> None:
         self._template = template
         self._task = task
@@ -102,6 +105,7 @@ class _Rendering:
             "TASK_TYPE": task.type,
             "REPO": NO_REPOSITORY if repo is None else self._repository(repo),
             "REPO_DIR": repo_dir,
+            "BASE": base or DEFAULT_BRANCH,
             "GENERALS": roster or NO_OTHERS,
         }
 

@@ -7,7 +7,13 @@ from dataclasses import dataclass
 from kingdom.clients.git_faults import RefMissing
 from kingdom.general.checkouts.clone import Clone
 from kingdom.general.checkouts.clones import Clones
-from kingdom.general.checkouts.refs import PULLS, REMOTE_BRANCHES, checked_branch, is_sha
+from kingdom.general.checkouts.refs import (
+    PULLS,
+    REMOTE_BRANCHES,
+    checked_branch,
+    is_sha,
+    ref_of_commit,
+)
 from kingdom.settings.addresses import Remote
 
 
@@ -17,7 +23,7 @@ class Wish:
 
     pull_request: int | None
     head_sha: str
-    base_branch: str
+    base_branch: str  # which it begins at, or which the pull request is to go into
     depth: int | None
     partial: bool
 
@@ -69,8 +75,7 @@ class Beginnings:
 
     def _fetch_commit(self, clone: Clone, remote: Remote, wish: Wish, asked: float) -> None:
         """One that no branch leads to any more; many hosts give it out all the same."""
-        name = f"{PULLS}{wish.pull_request or 'commit'}-{wish.head_sha[:12]}"
-        also = (f"+{wish.head_sha}:{name}",)
+        also = (f"+{wish.head_sha}:{ref_of_commit(wish.pull_request, wish.head_sha)}",)
         self._clones.fetch(clone, remote, asked=asked, depth=wish.depth, also=also)
 
     def have(self, clone: Clone, remote: Remote, sha: str) -> None:
@@ -79,5 +84,5 @@ class Beginnings:
             return
         self._clones.fetch(clone, remote, asked=float("inf"))
         if not clone.resolve(sha):
-            also = (f"+{sha}:{PULLS}commit-{sha[:12]}",)
+            also = (f"+{sha}:{ref_of_commit(None, sha)}",)
             self._clones.fetch(clone, remote, asked=float("inf"), also=also)

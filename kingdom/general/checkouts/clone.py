@@ -22,11 +22,12 @@ from kingdom.clients.programs import Said
 from kingdom.clock import SystemClock
 from kingdom.errors import KingdomError
 from kingdom.general.checkouts import trees
-from kingdom.general.checkouts.refs import BRANCHES, PRIVATE
+from kingdom.general.checkouts.refs import BRANCHES, PRIVATE, REMOTE_BRANCHES, REMOTE_HEAD
 from kingdom.store import disk
 
 _CLOCK = SystemClock()
 LARGEST = 64 * 1024 * 1024
+SHALLOW = "shallow"  # the commits at which history ends
 _BROKEN, _USED, _URL = "kingdom-broken", "kingdom-used", "kingdom-url"
 _PARTIAL = "kingdom-partial"
 _SMALL = 64 * 1024
@@ -153,6 +154,16 @@ class Clone:
             "update-ref", "-z", "--stdin", at=self.at, stdin="".join(lines).encode(), fine=fine
         )
 
+    def default_branch(self) -> str:
+        """As it was told by the last fetch; empty if none was. What else a soldier wrote there
+        does not count."""
+        said = self.git.run("symbolic-ref", "--quiet", REMOTE_HEAD, at=self.at, fine=(0, 1))
+        return said.text if said.text.startswith(REMOTE_BRANCHES) else ""
+
+    def merge_base(self, one: str, other: str) -> str:
+        """Empty if they have nothing in common, as far as history is here."""
+        return self.git.run("merge-base", one, other, at=self.at, fine=(0, 1)).text
+
     def is_ancestor(self, earlier: str, later: str) -> bool:
         words = ("merge-base", "--is-ancestor", earlier, later)
         return self.git.run(*words, at=self.at, fine=(0, 1)).code == 0
@@ -184,9 +195,9 @@ class Clone:
             disk.create(os.path.join(path, "config"), self.configuration(is_view=True).encode())
             lines = [f"{sha} {name}\n" for name, sha in sorted((refs or {}).items())]
             disk.create(os.path.join(path, "packed-refs"), "".join(lines).encode())
-            with suppress(FileNotFoundError):
-                shallow = disk.read(os.path.join(self.path, "shallow"), LARGEST)[0]
-                disk.create(os.path.join(path, "shallow"), shallow)
+            if self.is_shallow:
+                shallow = disk.read(os.path.join(self.path, SHALLOW), LARGEST)[0]
+                disk.create(os.path.join(path, SHALLOW), shallow)
             yield path
 
     def in_view(
@@ -195,6 +206,10 @@ class Clone:
         """Without a way to any remote."""
         whole = Place(at.git_dir, at.common_dir, at.work_tree, at.index, self.objects)
         return self.git.run(*words, at=whole, stdin=stdin, fine=fine)
+
+    @property
+    def is_shallow(self) -> bool:
+        return disk.exists(os.path.join(self.path, SHALLOW))
 
     @property
     def is_partial(self) -> bool:

@@ -24,8 +24,8 @@ from kingdom.clients.git_hosts import GitSettings, Hosts
 from kingdom.clients.programs import Said
 from kingdom.clock import SystemClock
 from kingdom.general.checkouts import trees
-from kingdom.general.checkouts.clone import LARGEST, Clone, Worktree
-from kingdom.general.checkouts.refs import BRANCHES, REMOTE_BRANCHES
+from kingdom.general.checkouts.clone import LARGEST, SHALLOW, Clone, Worktree
+from kingdom.general.checkouts.refs import BRANCHES, REMOTE_BRANCHES, REMOTE_HEAD
 from kingdom.runtime.processes import until
 from kingdom.settings.addresses import Remote
 from kingdom.store import disk
@@ -35,7 +35,9 @@ from kingdom.store.paths import BaseDir
 _CLOCK = SystemClock()
 _T = TypeVar("_T")
 CLONES = ".clones"
-_REMOTE_HEAD = f"{REMOTE_BRANCHES}HEAD"
+_SEEN_HEAD = "refs/kingdom-head"  # in views only: the commit of the default branch
+_NO_HEAD = "remote ref HEAD."  # it is empty, or its HEAD names a branch that is not there
+_EVERYTHING = (f"+{BRANCHES}*:{REMOTE_BRANCHES}*", f"+HEAD:{_SEEN_HEAD}")
 _NAME = re.compile(r"(?P<slug>.+?)(?:\.(?P<generation>\d+))?\.git")
 
 
@@ -125,25 +127,40 @@ class Clones:
         if fresh and not also and (not wanted or clone.resolve(wanted)):
             return
         began = _CLOCK.monotonic()
-        refspecs = (f"+{BRANCHES}*:{REMOTE_BRANCHES}*", *also)
-        self._fetch(clone, remote, refspecs, depth)
+        # A clone that has all of history is not cut; soldiers may be at work with it.
+        cut = (f"--depth={depth}",) if depth is not None and clone.is_shallow else ()
+        self._fetch(clone, remote, (*_EVERYTHING, *also), *cut)
         self._fetched[clone.path] = began
 
+    def deepen(self, clone: Clone, remote: Remote, refspecs: Sequence[str], by: int | None) -> None:
+        """More history of what these name, or all of it; with the lock held."""
+        how = "--unshallow" if by is None else f"--deepen={by}"
+        self._fetch(clone, remote, refspecs, how)
+
     def default_branch(self, clone: Clone, remote: Remote) -> str:
-        """A ref in the clone; asked of the remote when it is not known, or is no more."""
-        said = self._git.run("symbolic-ref", "--quiet", _REMOTE_HEAD, at=clone.at, fine=(0, 1))
-        if said.text and clone.resolve(said.text):
-            return said.text
-        answer = self._ask_for_head(clone, remote)
-        found = re.search(r"^ref: refs/heads/(\S+)\tHEAD$", answer, re.MULTILINE)
-        target = f"{REMOTE_BRANCHES}{found[1]}" if found else ""
+        """A ref in the clone; asked of the remote if fetching did not tell."""
+        known = clone.default_branch()
+        if known and clone.resolve(known):
+            return known
+        target = self._ask_for_head(clone, remote)
         if not target or not clone.resolve(target):
             raise RefMissing(
                 f"{clone.url} has no default branch: it is empty, or its HEAD names none.",
                 remedy="Push a first commit to it, or name a branch.",
             )
-        self._git.run("symbolic-ref", _REMOTE_HEAD, target, at=clone.at)
+        self._git.run("symbolic-ref", REMOTE_HEAD, target, at=clone.at)
         return target
+
+    def _note_head(self, clone: Clone, remote: Remote, after: Mapping[str, str]) -> None:
+        """Which branch is the default one, by the commit that came with the branches; the remote
+        is asked only if several are there."""
+        seen = after.get(_SEEN_HEAD)
+        there = [name for name, sha in after.items() if sha == seen and _is_branch(name)]
+        if not there or clone.default_branch() in there:
+            return
+        target = there[0] if len(there) == 1 else self._ask_for_head(clone, remote)
+        if target in there:
+            self._git.run("symbolic-ref", REMOTE_HEAD, target, at=clone.at)
 
     def reach(
         self, clone: Clone, remote: Remote, *words: str, at: Place, fine: tuple[int, ...] = (0,)
@@ -162,7 +179,9 @@ class Clones:
     def _ask_for_head(self, clone: Clone, remote: Remote) -> str:
         with clone.view() as view:
             words = ("ls-remote", "--symref", remote.url, "HEAD")
-            return self.reach(clone, remote, *words, at=Place(view)).text
+            answer = self.reach(clone, remote, *words, at=Place(view)).text
+        found = re.search(r"^ref: refs/heads/(\S+)\tHEAD$", answer, re.MULTILINE)
+        return f"{REMOTE_BRANCHES}{found[1]}" if found else ""
 
     def _make(self, remote: Remote, *, partial: bool, depth: int | None) -> Clone:
         names = {os.path.basename(clone.path) for clone in self.all()}
@@ -175,31 +194,61 @@ class Clones:
             clone = self._at(path)
             clone.note_origin(remote.url, partial=partial)
             clone.put_right()
-            self._fetch(clone, remote, (f"+{BRANCHES}*:{REMOTE_BRANCHES}*",), depth)
+            began = _CLOCK.monotonic()
+            cut = (f"--depth={depth}",) if depth is not None else ()
+            self._fetch(clone, remote, _EVERYTHING, *cut)
             disk.sync_filesystem(path)
             disk.move_anything(path, target)
             disk.sync_directory(self.root)
+        self._fetched[target] = began
         return self._at(target)
 
-    def _fetch(
-        self, clone: Clone, remote: Remote, refspecs: Sequence[str], depth: int | None
-    ) -> None:
-        before = clone.refs()
+    def _fetch(self, clone: Clone, remote: Remote, refspecs: Sequence[str], *options: str) -> None:
+        refs = clone.refs().items()
+        before = {name: sha for name, sha in refs if not name.startswith(_SEEN_HEAD)}
         with clone.view(before) as view:
-            words = ["fetch", "--prune", "--force", "--no-auto-maintenance", "--progress"]
-            if depth is not None:
-                words.append(f"--depth={depth}")
+            words = ["fetch", "--prune", "--force", "--no-auto-maintenance", "--progress", *options]
             if clone.is_partial:
                 words.append("--filter=blob:none")
-            self.reach(clone, remote, *words, "origin", *refspecs, at=Place(view))
+            self._bring(clone, remote, words, refspecs, Place(view))
             after = clone.refs(at=Place(view, objects=clone.objects))
-            with suppress(FileNotFoundError):
-                shallow = disk.read(os.path.join(view, "shallow"), LARGEST)[0]
-                disk.replace(os.path.join(clone.path, "shallow"), shallow)
+            _take_over_shallow(clone, view)
         _take_over(clone, before, after)
+        self._note_head(clone, remote, after)
+
+    def _bring(
+        self, clone: Clone, remote: Remote, words: list[str], refspecs: Sequence[str], at: Place
+    ) -> None:
+        try:
+            self.reach(clone, remote, *words, "origin", *refspecs, at=at)
+        except RefMissing as error:
+            if _NO_HEAD not in error.sentence:
+                raise
+            named = [one for one in refspecs if one not in _EVERYTHING[1:]]
+            self.reach(clone, remote, *words, "origin", *named, at=at)
 
     def _at(self, path: str) -> Clone:
         return Clone(path, self._git, self._settings)
+
+
+def _take_over_shallow(clone: Clone, view: str) -> None:
+    """Where history ends now. What was here of it stays: it is cut nowhere that it was not."""
+    old, new = _ends_of_history(clone.path), _ends_of_history(view)
+    if new - old:
+        new -= set(clone.git.run("rev-list", "--all", at=clone.at).text.split()) - old
+    if new == old:
+        return
+    path = os.path.join(clone.path, SHALLOW)
+    if new:
+        disk.replace(path, "".join(f"{sha}\n" for sha in sorted(new)).encode())
+    else:
+        disk.remove(path)
+
+
+def _ends_of_history(directory: str) -> set[str]:
+    with suppress(FileNotFoundError):
+        return set(disk.read(os.path.join(directory, SHALLOW), LARGEST)[0].decode().split())
+    return set()
 
 
 def _take_over(clone: Clone, before: Mapping[str, str], after: Mapping[str, str]) -> None:
@@ -222,7 +271,11 @@ def _is_the_remote_s(name: str, *, is_new: bool) -> bool:
     if name.startswith("refs/tags/"):
         return is_new
     # A branch that is called HEAD would be written through the symbolic ref of that name.
-    return name.startswith("refs/remotes/") and name != _REMOTE_HEAD
+    return name.startswith("refs/remotes/") and name != REMOTE_HEAD
+
+
+def _is_branch(name: str) -> bool:
+    return name.startswith(REMOTE_BRANCHES) and name != REMOTE_HEAD
 
 
 def slug(remote: Remote) -> str:

@@ -13,6 +13,7 @@ from kingdom.general.checkouts.beginnings import Beginnings, Wish
 from kingdom.general.checkouts.clone import Clone, Worktree
 from kingdom.general.checkouts.clones import Clones, slug
 from kingdom.general.checkouts.committed import Tree
+from kingdom.general.checkouts.comparing import Comparing
 from kingdom.general.checkouts.filling import Filler
 from kingdom.general.checkouts.keeping import save
 from kingdom.general.checkouts.refs import BRANCHES, PRIVATE, branches_for
@@ -26,13 +27,15 @@ class Maker:
         self._clones = clones
         self._clock = clock
         self._beginnings = Beginnings(clones, settings.pull_ref)
+        self._comparing = Comparing(clones, settings.pull_ref)
         self._filler = Filler(clones, with_lfs=settings.lfs)
         self._submodules = Submodules(clones, hosts, self._beginnings, self._filler)
 
     def make(
         self, remote: Remote, task_id: str, wish: Wish, path: str, *, submodules: bool
-    ) -> Worktree:
-        """It is made elsewhere and comes to `path` when it is whole."""
+    ) -> tuple[Worktree, str]:
+        """With the commit that it is compared with. It is made elsewhere and comes to `path` when
+        it is whole."""
         asked = self._clock.monotonic()
         disk.make_directory(self._clones.root)
         disk.make_directory(os.path.dirname(path))
@@ -40,11 +43,13 @@ class Maker:
             with self._clones.locked(slug(remote)):
                 clone = self._clones.ready(remote, partial=wish.partial, depth=wish.depth)
                 start = self._beginnings.commit(clone, remote, wish, asked)
+                base = self._comparing.base(clone, remote, wish, start)
                 branch = _free_branch(clone, task_id)
                 worktree = clone.add_worktree(work, task_id, start, branch)
             try:
                 tree = Tree(self._clones, clone, remote, start)
                 self._filler.fill(worktree, remote, tree)
+                self._comparing.bring_files(clone, remote, base, start)
                 if submodules:
                     self._submodules.add(worktree, tree, path, task_id)
                 placed = clone.place_worktree(worktree, path)
@@ -55,7 +60,19 @@ class Maker:
                     clone.forget_worktree(worktree)
                 raise
             disk.sync_directory(os.path.dirname(path))
-        return placed
+        return placed, base
+
+    def refresh(self, worktree: Worktree, remote: Remote, wish: Wish) -> str:
+        """The clone of one that is there; answers the commit that it is compared with."""
+        clone, head = worktree.clone, worktree.head()
+        self._clones.fetch(clone, remote, asked=self._clock.monotonic(), depth=wish.depth)
+        base = self._comparing.base(clone, remote, wish, head)
+        self._comparing.bring_files(clone, remote, base, head)
+        return base
+
+    def known_base(self, worktree: Worktree, wish: Wish) -> str:
+        """The same without a fetch."""
+        return self._comparing.known(worktree.clone, wish)
 
 
 def _free_branch(clone: Clone, task_id: str) -> str:

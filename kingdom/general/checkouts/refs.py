@@ -10,6 +10,7 @@ from kingdom.clients.git_faults import RefMissing
 PRIVATE = "refs/kingdom/"
 BRANCHES = "refs/heads/"
 REMOTE_BRANCHES = "refs/remotes/origin/"
+REMOTE_HEAD = f"{REMOTE_BRANCHES}HEAD"  # names the default branch
 PULLS = "refs/remotes/pull/"
 _SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
@@ -24,6 +25,11 @@ def checked_branch(name: str) -> str:
     if not name or bad or name.startswith(("-", "/", ".")) or name in ("@", "HEAD"):
         raise RefMissing(f"{name[:80]!r} is not the name of a branch.")
     return name
+
+
+def ref_of_commit(pull_request: int | None, sha: str) -> str:
+    """For one that no branch of the remote leads to."""
+    return f"{PULLS}{pull_request or 'commit'}-{sha[:12]}"
 
 
 def ref_word(id_: str) -> str:

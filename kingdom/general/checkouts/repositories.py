@@ -55,6 +55,7 @@ class Checkout:
     head: str  # the commit; empty in a repository without any
     repo: str  # as the task names it
     clone: str
+    base: str = ""  # the commit that it is compared with; empty if there is none
 
 
 class Repositories:
@@ -94,6 +95,7 @@ class Repositories:
 
         `head_sha` is what the event saw: it makes sure that a fetch brought it, and stands in for
         a pull request whose ref is gone. The pull request's head of today wins over it.
+        `base_branch` is where it begins, or what a pull request is to go into.
         """
         wish = Wish(
             pull_request=pull_request,
@@ -106,16 +108,15 @@ class Repositories:
         with _disk_errors():
             found = self._reusable(check_id(task_id))
             if found is not None:
-                self._refresh(found, remote)
-                return self._checkout(found, repo)
+                return self._checkout(found, repo, self._refresh(found, remote, wish))
             with_submodules = self._settings.submodules if submodules is None else submodules
-            made = self._clones.again_if_broken(
+            made, base = self._clones.again_if_broken(
                 remote,
                 lambda: self._maker.make(
                     remote, task_id, wish, self._place(task_id), submodules=with_submodules
                 ),
             )
-            return self._checkout(made, repo)
+            return self._checkout(made, repo, base)
 
     def find(self, repo: str, task_id: str) -> Checkout | None:
         """The task's worktree as it is, if there is one; nothing is fetched."""
@@ -161,15 +162,19 @@ class Repositories:
                     self._keeper(worktree, task_id).keep()
                 worktree.clone.forget_worktree(worktree)
 
-    def _refresh(self, worktree: Worktree, remote: Remote) -> None:
-        """Its clone, if the remote can be reached; who has a worktree can go on without."""
+    def _refresh(self, worktree: Worktree, remote: Remote, wish: Wish) -> str:
+        """Its clone, if the remote can be reached; who has a worktree can go on without. Answers
+        the commit that it is compared with."""
         clone = worktree.clone
         with self._clones.locked(slug_of(clone)):
             clone.put_right()
             clone.mark_used()
             if clone.url == remote.url and not clone.is_broken:
                 with suppress(KingdomError):
-                    self._clones.fetch(clone, remote, asked=self._clock.monotonic())
+                    return self._maker.refresh(worktree, remote, wish)
+        with suppress(KingdomError):
+            return self._maker.known_base(worktree, wish)
+        return ""
 
     # After a soldier.
 
@@ -319,9 +324,9 @@ class Repositories:
                 return True
         return True
 
-    def _checkout(self, worktree: Worktree, repo: str) -> Checkout:
+    def _checkout(self, worktree: Worktree, repo: str, base: str = "") -> Checkout:
         branch = worktree.branch().removeprefix(BRANCHES)
-        return Checkout(worktree.path, branch, worktree.head(), repo, worktree.clone.path)
+        return Checkout(worktree.path, branch, worktree.head(), repo, worktree.clone.path, base)
 
 
 @contextmanager
