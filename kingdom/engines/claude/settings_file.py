@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from kingdom.engines import hooks
+from kingdom.engines.claude.git import rules as git_rules
+from kingdom.engines.claude.git.gate import Gate
 from kingdom.engines.port import Order
 
 # Whoever gives no list of tools gets these: work in the workspace, and nothing outside of it.
@@ -47,12 +49,15 @@ _NOT_READ_OF_BASE = (
     "state/engines/**/.credentials.json",
     "config/local/**",
 )
+# Whoever writes there decides what git runs; its own commands know the way.
+_OF_GIT = (".git", ".git/**", "**/.git", "**/.git/**")
 
 
 def settings(order: Order, root: str) -> str:
     """The file's content; `root` is the base directory."""
-    permissions = {"allow": _allowed(order), "deny": [*_denied(order, root)]}
-    return json.dumps({"hooks": _hooks(order), "permissions": permissions}, indent=2)
+    gate = git_rules.gate_for(order.tools, order.workspace)
+    permissions = {"allow": _allowed(order, gate), "deny": [*_denied(order, root)]}
+    return json.dumps({"hooks": _hooks(order, gate), "permissions": permissions}, indent=2)
 
 
 def tool_names(order: Order) -> tuple[str, ...]:
@@ -72,17 +77,17 @@ def _denied(order: Order, root: str) -> Iterator[str]:
     for place in _spellings(root):
         for pattern in _NOT_READ_OF_BASE:
             yield f"Read(/{_escaped(place)}/{pattern})"
+    for place in _spellings(order.workspace):
+        for pattern in _OF_GIT:
+            yield f"Edit(/{_escaped(place)}/{pattern})"
     if order.home:
         yield _rule("Read", f"{order.home}/.credentials.json")
 
 
-def _allowed(order: Order) -> list[str]:
-    rules = [
-        rule
-        for rule in (DEFAULT_TOOLS if order.tools is None else order.tools)
-        if rule not in _EDITING
-    ]
-    if order.tools is None or len(rules) < len(order.tools):
+def _allowed(order: Order, gate: Gate | None) -> list[str]:
+    named = DEFAULT_TOOLS if order.tools is None else order.tools
+    rules = [rule for rule in git_rules.for_program(named, gate) if rule not in _EDITING]
+    if any(rule in _EDITING for rule in named):
         # Without a place they would hold for the whole disk.
         rules += [_rule("Edit", f"{place}/**") for place in _spellings(order.workspace)]
     return rules + [_rule("Edit", path) for path in _spellings(order.result_path)]
@@ -107,11 +112,13 @@ def _name(rule: str) -> str:
     return rule.partition("(")[0].strip()
 
 
-def _hooks(order: Order) -> dict[str, Any]:
+def _hooks(order: Order, gate: Gate | None) -> dict[str, Any]:
     wanted = {
         name: [hooks.heartbeat(order.heartbeat_path)]
         for name in ("PostToolUse", "PostToolUseFailure")
     }
+    if gate:
+        wanted["PreToolUse"] = [git_rules.hook(gate)]
     if not order.result_schema:  # with a schema the program itself asks, once
         wanted["Stop"] = [hooks.question(order.result_path)]
     return wanted

@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from kingdom.engines.git_place import git_directories
 from kingdom.engines.port import Order
-from kingdom.store import disk
 
 NAME = "kingdom"
 _EDITING = ("Edit", "MultiEdit", "NotebookEdit", "Write")
@@ -29,7 +29,6 @@ _NOT_READ = (
 # of processes are hidden by the program, which shows a soldier no others than its own.
 _NOT_READ_OF_BASE = ("state/soldiers", "config/local")
 _TEMPORARY = (":tmpdir", ":slash_tmp")
-_LONGEST_POINTER = 4096
 
 
 def settings(order: Order, home: str, root: str, *, network: bool) -> dict[str, Any]:
@@ -68,30 +67,3 @@ def _hidden(order: Order, home: str, root: str) -> dict[str, str]:
     places = [os.path.join(user, name) for name in _NOT_READ] if user else []
     places += [os.path.join(root, name) for name in _NOT_READ_OF_BASE]
     return dict.fromkeys([*places, os.path.join(home, "auth.json")], "deny")
-
-
-def git_directories(workspace: str) -> list[str]:
-    """Where git keeps what it knows of this workspace, all of which a commit writes to.
-
-    A worktree's pointer leads out of the workspace. It is followed only to where git itself has
-    noted that this worktree is: a soldier can change the pointer, and the other end it cannot.
-    """
-    own = os.path.join(workspace, ".git")
-    if os.path.isdir(own) and not os.path.islink(own):
-        return [own]
-    admin = os.path.normpath(os.path.join(workspace, _line(own).removeprefix("gitdir: ")))
-    if not _is_same(os.path.join(admin, _line(os.path.join(admin, "gitdir"))), own):
-        return []
-    shared = _line(os.path.join(admin, "commondir"))
-    return [admin, os.path.normpath(os.path.join(admin, shared))] if shared else [admin]
-
-
-def _is_same(one: str, other: str) -> bool:
-    return os.path.realpath(one) == os.path.realpath(other)
-
-
-def _line(path: str) -> str:
-    try:
-        return os.fsdecode(disk.read(path, _LONGEST_POINTER)[0]).rstrip("\n")
-    except OSError:
-        return ""

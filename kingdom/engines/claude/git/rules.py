@@ -1,0 +1,78 @@
+"""Which of a general's rules are about git, and how they are kept.
+
+`Bash(git log:*)` lets any option through, and options of git read, write and run anything. So the
+`gate` decides on such lines instead, unless the soldier may run every command anyway.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from kingdom.engines.claude.git import asked, line
+from kingdom.engines.claude.git.forms import FORMS
+from kingdom.engines.claude.git.gate import GIT, Gate
+from kingdom.engines.git_place import git_directories
+
+_EVERYTHING = ("Bash", "Bash()", "Bash(*)", "Bash(:*)")
+_RULE = re.compile(r"\s*Bash\((.*)\)\s*", re.DOTALL)
+# Above all that it could take: one that is late is passed over, and its git is not allowed.
+_SECONDS = 60
+
+
+def gate_for(tools: Sequence[str] | None, workspace: str) -> Gate | None:
+    """None if there is nothing to decide."""
+    if tools is None or any(rule.strip() in _EVERYTHING for rule in tools):
+        return None
+    grants = tuple(dict.fromkeys(one for rule in tools if (one := _beginning(rule))))
+    whole = tuple(dict.fromkeys(one for rule in tools if (one := _whole(rule))))
+    if not (grants or whole):
+        return None
+    found = git_directories(workspace)
+    return Gate(workspace, found[0] if found else "", grants, whole)
+
+
+def for_program(tools: Sequence[str], gate: Gate | None) -> list[str]:
+    """The rules that the program itself goes by."""
+    return [rule for rule in tools if gate is None or not (_beginning(rule) or _whole(rule))]
+
+
+def hook(gate: Gate) -> dict[str, Any]:
+    words = (sys.executable, "-I", "-S", os.path.abspath(asked.__file__), json.dumps(asdict(gate)))
+    command = {"type": "command", "command": shlex.join(words), "timeout": _SECONDS}
+    return {"matcher": "Bash", "hooks": [command]}
+
+
+def _beginning(rule: str) -> tuple[str, ...]:
+    """The words that a line begins with, of a rule that leaves open how it goes on. Empty for a
+    rule about anything else, a git command among them that is not known here."""
+    text = _inside(rule)
+    if "*" not in text:
+        return ()
+    words = text[: text.index("*")].removesuffix(":").split()
+    return tuple(words) if words == [GIT] or _is_known(words) else ()
+
+
+def _whole(rule: str) -> tuple[str, ...]:
+    """The same for a rule that names a line to its end."""
+    text = _inside(rule)
+    try:
+        commands = [] if "*" in text else line.read(text)
+    except line.NotPlain:
+        return ()
+    return tuple(commands[0].words) if len(commands) == 1 and _is_known(commands[0].words) else ()
+
+
+def _is_known(words: list[str]) -> bool:
+    return words[:1] == [GIT] and "".join(words[1:2]) in FORMS
+
+
+def _inside(rule: str) -> str:
+    found = _RULE.fullmatch(rule)
+    return found[1].strip() if found else ""
