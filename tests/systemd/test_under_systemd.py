@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from kingdom.ops.stopping import running
 from kingdom.ops.systemd.units import target_name, unit_name
 from kingdom.store.paths import BaseDir
 from tests.support.cli import NOBODY, ROOT
@@ -27,13 +28,14 @@ ROLES = ["sentinel", "envoy", "king", "gen-a"]
 
 
 @pytest.fixture
-def manager() -> Iterator[Systemd]:
+def manager(home: BaseDir) -> Iterator[Systemd]:
+    """It ends before the directory goes, in which its roles write."""
     with systemd() as made:
         yield made
 
 
 @pytest.fixture
-def home(scratch: Path) -> BaseDir:
+def home(scratch: Path) -> Iterator[BaseDir]:
     """A kingdom whose soldiers work until they are ended, in a place that takes some quoting."""
     base = BaseDir(scratch / 'a b%n$HOME"x')
     found_kingdom(base, "gen-a")
@@ -43,7 +45,8 @@ def home(scratch: Path) -> BaseDir:
     Path(base.path("config", "local", "chamberlain.yaml")).write_text(
         "heartbeat: {threshold_seconds: 30}\n"
     )
-    return base
+    yield base
+    assert not running(base)
 
 
 def status(manager: Systemd, base: BaseDir) -> dict[str, Any]:
@@ -186,15 +189,30 @@ def test_a_warden_and_systemd_never_keep_one_kingdom(manager: Systemd, home: Bas
     assert other.code == 1
 
 
-def test_the_manager_of_one_user_keeps_it_as_well(manager: Systemd, home: BaseDir) -> None:
-    place = "/run/home/.config/systemd/user"
+USER_UNITS = "/run/home/.config/systemd/user"
+
+
+def user_manager(manager: Systemd) -> dict[str, str]:
+    """One of root's own; what a login tells about it."""
     stubs = "for name in basic default shutdown; do printf '[Unit]\\n' > $0/$name.target; done"
-    manager.run("sh", "-c", f"mkdir -p $0 /run/user/0 && {stubs}", place)
+    manager.run("sh", "-c", f"mkdir -p $0 /run/user/0 && {stubs}", USER_UNITS)
     mine = {"XDG_RUNTIME_DIR": "/run/user/0", "HOME": "/run/home"}
     variables = [f"--setenv={key}={value}" for key, value in mine.items()]
-    options = ["-p", "Delegate=yes", "-p", "Type=notify", f"--setenv=SYSTEMD_UNIT_PATH={place}"]
-    manager.run("systemd-run", *options, *variables, "/lib/systemd/systemd", "--user")
+    options = [
+        "-p",
+        "Delegate=yes",
+        "-p",
+        "Type=notify",
+        f"--setenv=SYSTEMD_UNIT_PATH={USER_UNITS}",
+    ]
+    unit = "--unit=user-manager"
+    said = manager.run("systemd-run", unit, *options, *variables, "/lib/systemd/systemd", "--user")
+    assert said.code == 0, said
+    return mine
 
+
+def test_the_manager_of_one_user_keeps_it_as_well(manager: Systemd, home: BaseDir) -> None:
+    mine = user_manager(manager)
     said = manager.kingdom("systemd", "install", "--user", base=home, env=mine)
     assert said.code == 0, said
     assert "loginctl enable-linger" in said.out
@@ -210,7 +228,36 @@ def test_the_manager_of_one_user_keeps_it_as_well(manager: Systemd, home: BaseDi
     assert manager.run(*active, env=mine).lines == ["inactive"] * len(ROLES)
     said = manager.kingdom("systemd", "uninstall", base=home, env=mine)
     assert said.code == 0, said
-    assert manager.run("find", place, "-name", f"{home.name_on_host}*").out == ""
+    assert manager.run("find", USER_UNITS, "-name", f"{home.name_on_host}*").out == ""
+
+
+def test_it_is_found_by_who_was_not_told_and_missed_when_it_is_gone(
+    manager: Systemd, home: BaseDir
+) -> None:
+    mine = user_manager(manager)
+    untold = {"HOME": mine["HOME"]}
+    other = {**untold, "XDG_RUNTIME_DIR": "/run/user/1"}
+    said = manager.kingdom("systemd", "install", "--user", base=home, env=untold)
+    assert said.code == 0, said
+    said = manager.kingdom("start", base=home, env=other)
+    assert f"Running under systemd ({target_name(home)}): " in said.out, said
+    assert "under systemd" in manager.kingdom("status", base=home, env=untold).lines[0]
+
+    manager.run("mv", "/run/user/0/systemd/private", "/run/user/0/systemd/hidden")
+    for words in (["start"], ["stop"], ["restart"], ["systemd", "uninstall", "--user"]):
+        said = manager.kingdom(*words, base=home, env=untold)
+        assert (said.code, said.out) == (1, ""), said
+        assert "cannot be reached" in said.err
+    said = manager.kingdom("status", base=home, env=untold)
+    assert any(line.startswith("systemd ") and "reached" in line for line in said.lines), said
+    manager.run("mv", "/run/user/0/systemd/hidden", "/run/user/0/systemd/private")
+    assert manager.kingdom("stop", base=home, env=untold).code == 0
+    manager.ctl("kill", "--signal=KILL", "user-manager")
+    eventually(lambda: manager.ctl("is-active", "user-manager") != "active", "it is gone")
+    assert "cannot be reached" in manager.kingdom("start", base=home, env=untold).err
+    said = manager.kingdom("systemd", "uninstall", "--user", base=home, env=untold)
+    assert said.code == 0, said
+    assert manager.run("find", USER_UNITS, "-name", f"{home.name_on_host}*").out == ""
 
 
 AS_NOBODY = f"""

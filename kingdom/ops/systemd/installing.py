@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 
 import kingdom
 from kingdom.errors import KingdomError, NeverWorks
+from kingdom.ops.stopping import running
 from kingdom.ops.suite import role_names
 from kingdom.ops.systemd import units
 from kingdom.ops.systemd.manager import Manager, managers
-from kingdom.ops.systemd.running import stop_units
+from kingdom.ops.systemd.running import stop_units, stopping
 from kingdom.ops.systemd.units import Account, Plan, stem, target_name, unit_name
 from kingdom.runtime.processes import WARDEN, Seat
 from kingdom.runtime.role import LONGEST_PAUSE
@@ -39,6 +40,7 @@ class Changes:
     stopped: list[str] = field(default_factory=list)
     # Variables of the caller's that hold credentials, and that services will not see.
     missing: list[str] = field(default_factory=list)
+    asked: bool = True  # False: systemd could not be, and only files were removed
 
 
 def plan(base: BaseDir, manager: Manager) -> Plan:
@@ -96,6 +98,7 @@ def install(base: BaseDir, manager: Manager) -> Changes:
 
 def sync(base: BaseDir, manager: Manager) -> Changes:
     """After generals came or went: those that are wanted run, if the others do."""
+    _refuse_without_root(manager)
     before = _named_generals(base, manager)
     changes = _write(base, manager)
     wanted = plan(base, manager).generals
@@ -111,15 +114,40 @@ def sync(base: BaseDir, manager: Manager) -> Changes:
 
 def uninstall(base: BaseDir, manager: Manager) -> Changes:
     """Roles end, soldiers go on; what others added to the units is left."""
-    stop_units(base, manager)
-    manager.tell("disable", target_name(base))
-    changes = Changes()
+    _refuse_without_root(manager)
+    changes = Changes(asked=manager.is_there())
+    if changes.asked:
+        stop_units(base, manager)
+        manager.tell("disable", target_name(base))
+    else:
+        _refuse_while_kept(base, manager)
+        _disable_by_hand(base, manager)
     for name in _ours(base, manager):
         disk.remove(manager.path(name))
         changes.removed.append(name)
     changes.left = [one for one in disk.names(manager.directory) if one.startswith(stem(base))]
-    manager.tell("daemon-reload")
+    if changes.asked:
+        manager.tell("daemon-reload")
     return changes
+
+
+def _refuse_while_kept(base: BaseDir, manager: Manager) -> None:
+    """Without their files, nothing would tell any more that a systemd keeps these roles."""
+    if manager.runs():
+        raise manager.unreachable()
+    kept = [] if Seat(base, WARDEN).is_taken() else [seat.name for seat in running(base)]
+    if kept:
+        raise NeverWorks(
+            f"These run, perhaps under a systemd that cannot be reached: {', '.join(kept)}.",
+            remedy=f"End them first, where they were started: {manager.command(*stopping(base))}",
+        )
+
+
+def _disable_by_hand(base: BaseDir, manager: Manager) -> None:
+    for into in (name for name in disk.names(manager.directory) if name.endswith(".wants")):
+        link = os.path.join(manager.path(into), target_name(base))
+        if os.path.islink(link):
+            disk.remove(link)
 
 
 def lacking(base: BaseDir, manager: Manager) -> list[str]:
@@ -137,8 +165,9 @@ def _refuse(base: BaseDir, manager: Manager) -> None:
             f"{whose} does not run here.",
             remedy="See the units with: kingdom systemd print; or start without: kingdom start",
         )
-    other = next(one for one in managers(manager.environment) if one.of_user != manager.of_user)
-    if other.has(base):
+    others = (one for one in managers(base, manager.environment) if one.has(base))
+    other = next((one for one in others if one.directory != manager.directory), None)
+    if other is not None:
         option = " --user" if other.of_user else ""
         raise NeverWorks(
             f"This kingdom has units already, in {other.directory}.",
@@ -149,10 +178,13 @@ def _refuse(base: BaseDir, manager: Manager) -> None:
             "A warden keeps this kingdom running, and systemd would do so as well.",
             remedy="Stop it first: kingdom stop",
         )
+    _refuse_without_root(manager, ", or install for yourself: kingdom systemd install --user")
+
+
+def _refuse_without_root(manager: Manager, otherwise: str = "") -> None:
     if not manager.of_user and os.geteuid() != 0:
         raise NeverWorks(
-            f"Only root may write to {manager.directory}.",
-            remedy="Type it with sudo, or install for yourself: kingdom systemd install --user",
+            f"Only root may write to {manager.directory}.", remedy=f"Type it with sudo{otherwise}"
         )
 
 
