@@ -46,7 +46,9 @@ def starting(directory: str, rounds: int) -> tuple[list[Figure], list[Rate]]:
             took[name].append(_seconds(words))
     figures = [_figure(name, took, complaints[name], bound) for name, bound in _BOUNDS.items()]
     rates = [Rate(f"start: {n}", statistics.median(v) * 1e3, "ms") for n, v in took.items()]
-    return figures, [*rates, _demo(program, directory)]
+    if "kingdom version" in running:
+        rates.append(_demo(program, directory))
+    return figures, rates
 
 
 def _demo(program: str, directory: str) -> Rate:
