@@ -107,10 +107,24 @@ def _explain(base: BaseDir, manager: Manager, changes: Changes) -> None:
             f"{file} and keep it to yourself (chmod 600)."
         )
     )
-    if changes.missing:
-        print(f"Set here, and not in that file: {', '.join(changes.missing)}.")
+    _say_what_lacks(changes)
     if manager.of_user:
         print("It runs while you are logged in; always, after: loginctl enable-linger")
+
+
+def _say_what_lacks(changes: Changes) -> None:
+    if changes.lack is None:
+        return
+    hidden, unset, programs = changes.lack
+    if hidden:
+        print(f"Set here, and not in that file: {', '.join(hidden)}.")
+    if unset:
+        print(f"Wanted by the configuration, and set nowhere: {', '.join(unset)}.")
+    if programs:
+        print(
+            f"Not on the PATH of the units: {', '.join(programs)}. Write a PATH that has it to "
+            "that file, or install again from a shell that finds it."
+        )
 
 
 def _sync(call: Call, base: BaseDir, *, as_json: bool) -> int:
@@ -164,4 +178,6 @@ def _told(changes: Changes) -> str:
 
 
 def _plain(changes: Changes) -> dict[str, Any]:
-    return dict(vars(changes))
+    found = dict(vars(changes))
+    lack = found.pop("lack")
+    return found | (lack._asdict() if lack else {})

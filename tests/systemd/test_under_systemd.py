@@ -44,6 +44,7 @@ def home(scratch: Path) -> Iterator[BaseDir]:
     )
     Path(base.path("config", "local", "chamberlain.yaml")).write_text(
         "heartbeat: {threshold_seconds: 30}\n"
+        "thresholds: {yellow: 100, orange: 100, red: 100, disk: 100}\n"
     )
     yield base
     assert not running(base)

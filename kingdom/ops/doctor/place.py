@@ -87,7 +87,7 @@ def keeper(patient: Patient) -> Iterator[Finding]:
     """The program's own version, and who keeps its roles."""
     base = patient.base
     assert base is not None
-    manager = holder(base, patient.environment)
+    manager = holder(base, patient.shell)
     if manager is None:
         yield fine("kingdom", f"{__version__}; roles are kept by its warden.")
         return

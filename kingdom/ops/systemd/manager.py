@@ -49,14 +49,14 @@ class Manager:
 
     def is_there(self) -> bool:
         """It runs, and the caller may ask it; a user's own answers nobody else."""
-        return self.runs() and (not self.of_user or self._whose() == os.geteuid())
+        return self.runs() and (not self.of_user or self.whose() == os.geteuid())
 
     def runs(self) -> bool:
         return self._place() is not None if self.of_user else os.path.isdir(RUNS)
 
     def who(self) -> str:
         """The user whose own it is."""
-        return _name(self._whose())
+        return _name(self.whose())
 
     def unreachable(self) -> NeverWorks:
         """Nobody may act as if there were no units: systemd may keep the kingdom all the same."""
@@ -77,15 +77,15 @@ class Manager:
             "kingdom systemd uninstall --user",
         )
 
-    def _whose(self) -> int:
+    def whose(self) -> int:
         return os.geteuid() if self.uid is None else self.uid
 
     def _place(self) -> str | None:
         """Where a user's own listens. Not every shell is told: those of su, sudo and cron are not,
         or are told somebody else's."""
         told = self.environment.get(_RUNTIME)
-        places = [*([told] if told else []), f"/run/user/{self._whose()}"]
-        return next((place for place in places if _listens(place, self._whose())), None)
+        places = [*([told] if told else []), f"/run/user/{self.whose()}"]
+        return next((place for place in places if _listens(place, self.whose())), None)
 
     def _surroundings(self) -> Mapping[str, str]:
         place = self._place() if self.of_user else None
