@@ -16,17 +16,14 @@ from kingdom.ops.systemd.manager import Manager
 from kingdom.ops.systemd.units import target_name
 from kingdom.runtime.processes import Seat
 from kingdom.store.paths import BaseDir
-from tests.support.cli import NOBODY, NORMAL_USER, Said, give_away, kingdom, one_sentence
+from tests.support.cli import Said, kingdom, one_sentence
 from tests.support.puppets import found_kingdom
 
-WHOSE = NOBODY if os.geteuid() == 0 else os.geteuid()
-pytestmark = pytest.mark.skipif(
-    Manager(True, {}, WHOSE).runs(), reason="a systemd of this user's runs"
-)
+pytestmark = pytest.mark.skipif(Manager(True, {}).runs(), reason="a systemd of this user's runs")
 
 
 class Place:
-    """A kingdom of a normal user's, with units in that user's home, and no systemd."""
+    """A kingdom with units in a user's home, and no systemd."""
 
     def __init__(self, scratch: Path) -> None:
         self.base = BaseDir(scratch / "realm")
@@ -41,11 +38,9 @@ class Place:
             (self.units / name).write_text(text)
         (wants / target_name(self.base)).symlink_to(self.units / target_name(self.base))
         (self.units / "others.service").write_text("[Service]\n")
-        scratch.chmod(0o755)
-        give_away(scratch)
 
     def says(self, *words: str) -> Said:
-        return kingdom(*words, base=self.base, env=self.env, command=NORMAL_USER)
+        return kingdom(*words, base=self.base, env=self.env)
 
 
 @pytest.fixture
@@ -88,7 +83,6 @@ def test_what_is_left_of_them_can_be_removed(place: Place, options: list[str]) -
 
 def test_they_stay_while_somebody_keeps_the_roles(place: Place) -> None:
     with closing(Seat(place.base, "king").take()):
-        give_away(place.base.root)
         said = one_sentence(place.says("systemd", "uninstall"), 1)
     assert "perhaps under a systemd that cannot be reached: king." in said
     assert f"systemctl --user stop {target_name(place.base)}" in said
@@ -101,8 +95,8 @@ def test_a_manager_is_found_where_it_listens_and_nowhere_else(scratch: Path) -> 
     listener.bind(str(scratch / "systemd/private"))
     told = {"XDG_RUNTIME_DIR": str(scratch)}
     with listener:
-        assert not Manager(True, told, WHOSE).runs(), "nobody listens"
+        assert not Manager(True, told).runs(), "nobody listens"
         listener.listen()
         assert Manager(True, told).is_there()
         assert not Manager(True, told, os.geteuid() + 1).runs(), "it is somebody else's"
-    assert not Manager(True, told, WHOSE).runs(), "it is gone"
+    assert not Manager(True, told).runs(), "it is gone"
