@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from kingdom.cli.call import Call
@@ -54,11 +55,12 @@ def start(call: Call, base: BaseDir, only: list[str], *, foreground: bool = Fals
     suite = suite_of(call, base, only)
     if manager := keeper(base, call.environment):
         from kingdom.cli import by_systemd
+        from kingdom.ops.doctor.surroundings import judged
 
         code = by_systemd.start(base, suite, manager, foreground=foreground)
         if forget_measurements(base, suite):
             print(UNMEASURED)
-        _say_what_is_missing(call, suite)
+        _say_what_is_missing(suite, judged(base, call.environment), base)
         return code
     if foreground:
         return run_here(base, suite, dict(call.environment))
@@ -71,7 +73,7 @@ def start(call: Call, base: BaseDir, only: list[str], *, foreground: bool = Fals
         say(f"{name} has not shown life yet. See: kingdom logs {name}")
     for name, problem in started.failed.items():
         _explain(base, name, problem)
-    _say_what_is_missing(call, suite)
+    _say_what_is_missing(suite, call.environment, base)
     return EXIT_FAILED if started.failed or started.silent else EXIT_DONE
 
 
@@ -95,10 +97,10 @@ def _explain(base: BaseDir, name: str, problem: str) -> None:
         print(harmless(f"    {line}"), file=sys.stderr)
 
 
-def _say_what_is_missing(call: Call, suite: Suite) -> None:
+def _say_what_is_missing(suite: Suite, environment: Mapping[str, str], base: BaseDir) -> None:
     """Without an engine events wait: better said now than wondered about later."""
     from kingdom.engines.choice import availability
 
-    engine = availability(suite.config.current.settings, call.environment, call.base().root)
+    engine = availability(suite.config.current.settings, environment, base.root)
     if not engine.available:
         say(f"Events will wait: {engine.reason} {engine.remedy}".strip())

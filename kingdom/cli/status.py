@@ -58,6 +58,8 @@ def headline(found: dict[str, Any]) -> str:
         return f"{where}: running under systemd ({found['systemd']['target']})"
     if found["roles"]:
         return f"{where}: roles run without a warden"
+    if found["systemd"] and found["systemd"]["problem"]:
+        return f"{where}: not running"
     return f"{where}: not running. Start it with: kingdom start"
 
 
@@ -102,9 +104,8 @@ def facts(found: dict[str, Any]) -> Iterator[str]:
         yield f"disk       {found['disk_problem']} {MAKE_ROOM}"
     if found["health"] and found["roles"]:
         yield f"health     {_health(found['health'])}"
-    if found["systemd"] and found["systemd"]["without_unit"]:
-        names = ", ".join(found["systemd"]["without_unit"])
-        yield f"systemd    {names} without a unit; give it one with: kingdom systemd sync"
+    if found["systemd"]:
+        yield from _systemd(found["systemd"])
     if found["engine"]:
         yield f"engine     {_engine(found['engine'])}"
     if found["frozen"]["all"]:
@@ -143,6 +144,14 @@ def _engine(engine: dict[str, Any]) -> str:
         return f"{engine['name']}, available"
     until = f" until {engine['until']}" if engine["until"] else ""
     return f"{engine['name']}, not available{until}: {engine['reason']} {engine['remedy'] or ''}"
+
+
+def _systemd(units: dict[str, Any]) -> Iterator[str]:
+    if units["problem"]:
+        yield f"systemd    {units['problem']}"
+    elif units["without_unit"]:
+        names = ", ".join(units["without_unit"])
+        yield f"systemd    {names} without a unit; give it one with: kingdom systemd sync"
 
 
 def _watchers(watchers: dict[str, dict[str, Any]]) -> Iterator[str]:

@@ -46,9 +46,14 @@ def stop(call: Call, base: BaseDir) -> bool:
     """Says what was ended, if anything; whether there was."""
     from kingdom.cli import by_systemd
     from kingdom.ops.stopping import stop as end
-    from kingdom.ops.systemd.manager import keeper
+    from kingdom.ops.systemd.manager import holder
+    from kingdom.runtime.processes import WARDEN, Seat
 
-    manager = keeper(base, call.environment)
+    manager = holder(base, call.environment)
+    if manager and not manager.is_there():
+        if not Seat(base, WARDEN).is_taken():
+            raise manager.unreachable()
+        manager = None  # a warden can be ended all the same
     stopped = by_systemd.stop(base, manager) if manager else end(base)
     for name in stopped.killed:
         say(f"{name} would not end and was killed. See why: kingdom logs {name}")

@@ -29,6 +29,7 @@ EXAMPLES = (
     "kingdom systemd install --user     # for yourself, without root",
     "sudo kingdom systemd install       # for the machine; roles run as the directory's owner",
 )
+_INSTALL = "Install them with: kingdom systemd install [--user]"
 _DESCRIPTIONS = {
     "install": "Writes one unit per role, a template for generals and a target for all of them, "
     "and enables the target. Their names derive from the base directory. Typed again, it brings "
@@ -37,7 +38,7 @@ _DESCRIPTIONS = {
     "sync": "Writes the units anew, starts generals that were added and stops those that were "
     "removed. Needed after kingdom general install, new or remove.",
     "uninstall": "Stops all roles and removes exactly what install wrote; soldiers go on. What "
-    "you added with systemctl edit stays.",
+    "you added with systemctl edit stays. Where systemd does not run, only the files are removed.",
 }
 
 
@@ -50,11 +51,13 @@ def run(call: Call, verb: str = "") -> int:
         return _print(call, base, options.user, as_json=options.json)
     if verb == "install":
         return _install(call, base, options.user, as_json=options.json)
-    return _change(call, base, verb, as_json=options.json)
+    if verb == "uninstall":
+        return _uninstall(call, base, options.user, as_json=options.json)
+    return _sync(call, base, as_json=options.json)
 
 
 def parser(verb: str = "install") -> Parser:
-    option = " --user" if verb in ("install", "print") else ""
+    option = "" if verb == "sync" else " --user"
     made = Parser(f"systemd {verb}", _DESCRIPTIONS[verb], f"kingdom systemd {verb}{option}")
     if option:
         made.takes("--user", action="store_true", help="for your own systemd, without root")
@@ -104,24 +107,57 @@ def _explain(base: BaseDir, manager: Manager, changes: Changes) -> None:
             f"{file} and keep it to yourself (chmod 600)."
         )
     )
-    if changes.missing:
-        print(f"Set here, and not in that file: {', '.join(changes.missing)}.")
+    _say_what_lacks(changes)
     if manager.of_user:
         print("It runs while you are logged in; always, after: loginctl enable-linger")
 
 
-def _change(call: Call, base: BaseDir, verb: str, *, as_json: bool) -> int:
-    from kingdom.ops.systemd import installing
+def _say_what_lacks(changes: Changes) -> None:
+    if changes.lack is None:
+        return
+    hidden, unset, programs = changes.lack
+    if hidden:
+        print(f"Set here, and not in that file: {', '.join(hidden)}.")
+    if unset:
+        print(f"Wanted by the configuration, and set nowhere: {', '.join(unset)}.")
+    if programs:
+        print(
+            f"Not on the PATH of the units: {', '.join(programs)}. Write a PATH that has it to "
+            "that file, or install again from a shell that finds it."
+        )
+
+
+def _sync(call: Call, base: BaseDir, *, as_json: bool) -> int:
+    from kingdom.ops.systemd.installing import sync
     from kingdom.ops.systemd.manager import keeper
 
     manager = keeper(base, call.environment)
     if manager is None:
-        raise NotFound(
-            "This kingdom has no units, or their systemd does not run.",
-            remedy="Install them with: kingdom systemd install [--user]",
-        )
-    act = installing.sync if verb == "sync" else installing.uninstall
-    changes = act(base, manager)
+        raise NotFound("This kingdom has no units.", remedy=_INSTALL)
+    return _say(manager, sync(base, manager), as_json=as_json)
+
+
+def _uninstall(call: Call, base: BaseDir, of_user: bool, *, as_json: bool) -> int:
+    from kingdom.ops.systemd.installing import uninstall
+    from kingdom.ops.systemd.manager import holder
+
+    manager = holder(base, call.environment, of_user or None)
+    if manager is None and of_user and holder(base, call.environment):
+        remedy = "They are the system's: sudo kingdom systemd uninstall"
+        raise NotFound("This kingdom has no units of a user's own systemd.", remedy=remedy)
+    if manager is None:
+        raise NotFound("This kingdom has no units.", remedy=_INSTALL)
+    changes = uninstall(base, manager)
+    code = _say(manager, changes, as_json=as_json)
+    if changes.left and not as_json:
+        print(f"Left there, since others wrote it: {', '.join(changes.left)}.")
+    if not changes.asked and not as_json:
+        forget = manager.command("daemon-reload")
+        print(f"systemd could not be asked. Should it run after all, type there: {forget}")
+    return code
+
+
+def _say(manager: Manager, changes: Changes, *, as_json: bool) -> int:
     if as_json:
         print_json(_plain(changes))
         return EXIT_DONE
@@ -129,8 +165,6 @@ def _change(call: Call, base: BaseDir, verb: str, *, as_json: bool) -> int:
     for done, names in (("Started", changes.started), ("Stopped", changes.stopped)):
         if names:
             print(f"{done}: {', '.join(names)}.")
-    if changes.left and verb == "uninstall":
-        print(f"Left there, since others wrote it: {', '.join(changes.left)}.")
     return EXIT_DONE
 
 
@@ -144,4 +178,6 @@ def _told(changes: Changes) -> str:
 
 
 def _plain(changes: Changes) -> dict[str, Any]:
-    return dict(vars(changes))
+    found = dict(vars(changes))
+    lack = found.pop("lack")
+    return found | (lack._asdict() if lack else {})

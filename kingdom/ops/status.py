@@ -16,7 +16,7 @@ from kingdom.ops.asking import questions as asked
 from kingdom.ops.listing import ENDED, counts, seconds, states
 from kingdom.ops.status_config import settings_in_force
 from kingdom.ops.stopping import is_running, running
-from kingdom.ops.systemd.manager import keeper
+from kingdom.ops.systemd.manager import holder
 from kingdom.ops.systemd.units import target_name
 from kingdom.runtime.control import EVERYTHING, Control
 from kingdom.runtime.processes import (
@@ -98,13 +98,15 @@ def _number(value: object) -> float | None:
 
 
 def _systemd(base: BaseDir, environment: Mapping[str, str]) -> dict[str, Any] | None:
-    """The units that keep it; None without any."""
-    manager = keeper(base, environment)
+    """The units that keep it; None without any. `problem`: why they cannot be asked."""
+    manager = holder(base, environment)
     if manager is None:
         return None
     from kingdom.ops.systemd.installing import lacking
 
+    closed = None if manager.is_there() else manager.unreachable()
     return {
+        "problem": closed and f"{closed.sentence} {closed.remedy}",
         "target": target_name(base),
         "of_user": manager.of_user,
         "without_unit": lacking(base, manager),

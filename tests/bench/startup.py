@@ -6,6 +6,7 @@ import os
 import statistics
 import subprocess
 import sys
+from collections.abc import Mapping
 from time import perf_counter
 
 from kingdom.bus.files.bus import FileBus
@@ -45,7 +46,15 @@ def starting(directory: str, rounds: int) -> tuple[list[Figure], list[Rate]]:
             took[name].append(_seconds(words))
     figures = [_figure(name, took, complaints[name], bound) for name, bound in _BOUNDS.items()]
     rates = [Rate(f"start: {n}", statistics.median(v) * 1e3, "ms") for n, v in took.items()]
+    if "kingdom version" in running:
+        rates.append(_demo(program, directory))
     return figures, rates
+
+
+def _demo(program: str, directory: str) -> Rate:
+    """From nothing to its last line, with nobody who answers."""
+    surroundings = {**os.environ, "TMPDIR": directory}
+    return Rate("kingdom demo", _seconds([program, "demo"], surroundings) * 1e3, "ms")
 
 
 def _prepare(program: str, base: str, status: list[str]) -> None:
@@ -75,7 +84,8 @@ def _complaint(words: list[str]) -> str:
     return said[0] if said else f"exit status {tried.returncode}"
 
 
-def _seconds(words: list[str]) -> float:
+def _seconds(words: list[str], environment: Mapping[str, str] | None = None) -> float:
     started = perf_counter()
-    subprocess.run(words, stdout=subprocess.DEVNULL, check=True)
+    nothing = subprocess.DEVNULL
+    subprocess.run(words, stdin=nothing, stdout=nothing, env=environment, check=True)
     return perf_counter() - started

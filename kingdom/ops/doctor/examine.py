@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from kingdom.errors import ConfigurationError, KingdomError
-from kingdom.ops.doctor import accounts, engines, machine, order, place
+from kingdom.ops.doctor import accounts, engines, machine, order, place, surroundings
 from kingdom.ops.doctor.finding import PROBLEM, WARNING, Finding, Patient, fine
 from kingdom.settings.loading import Settings, load_settings
 from kingdom.store.paths import BaseDir
@@ -19,6 +19,7 @@ PLACE: tuple[Check, ...] = (
     place.room,
     place.clock,
     place.keeper,
+    surroundings.tell,
     order.directories,
     order.secrets,
     order.others,
@@ -35,8 +36,9 @@ def examine(
     base: BaseDir | None, environment: Mapping[str, str], missing: ConfigurationError | None = None
 ) -> list[Finding]:
     """`missing`: why there is no base directory."""
-    settings, configured = _settings(base, environment)
-    patient = Patient(environment, base, settings)
+    judged = surroundings.judged(base, environment)
+    settings, configured = _settings(base, judged)
+    patient = Patient(judged, base, settings, shell=environment)
     if missing is not None:
         configured = [Finding(PROBLEM, "directory", missing.sentence, missing.remedy)]
     of_engines: list[Check] = [

@@ -25,9 +25,10 @@ class Finding:
 class Patient:
     """The machine as the kingdom would find it. Without a kingdom, with the default settings."""
 
-    environment: Mapping[str, str]
+    environment: Mapping[str, str]  # what roles see: this shell's, or that of units of systemd
     base: BaseDir | None
     settings: Settings
+    shell: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def root(self) -> str:

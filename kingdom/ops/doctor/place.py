@@ -11,7 +11,7 @@ from kingdom.errors import KingdomError
 from kingdom.ops.doctor.finding import OK, PROBLEM, WARNING, Finding, Patient, fine
 from kingdom.ops.generals import Package, packages
 from kingdom.ops.systemd.installing import lacking
-from kingdom.ops.systemd.manager import managers
+from kingdom.ops.systemd.manager import holder
 from kingdom.ops.systemd.units import target_name
 from kingdom.store import disk
 from kingdom.store.formats import check_format
@@ -87,16 +87,13 @@ def keeper(patient: Patient) -> Iterator[Finding]:
     """The program's own version, and who keeps its roles."""
     base = patient.base
     assert base is not None
-    found = [one for one in managers(patient.environment) if one.has(base)]
-    if not found:
+    manager = holder(base, patient.shell)
+    if manager is None:
         yield fine("kingdom", f"{__version__}; roles are kept by its warden.")
         return
-    manager = found[0]
     if not manager.is_there():
-        sentence = f"{__version__}; its units lie in {manager.directory}, and systemd does not run."
-        yield Finding(
-            WARNING, "kingdom", sentence, "Look at systemd, or start without: kingdom start"
-        )
+        closed = manager.unreachable()
+        yield Finding(WARNING, "kingdom", f"{__version__}; {closed.sentence}", closed.remedy)
         return
     yield fine("kingdom", f"{__version__}; roles are kept by systemd ({target_name(base)}).")
     if names := lacking(base, manager):

@@ -11,10 +11,12 @@ from dataclasses import dataclass, field
 
 import kingdom
 from kingdom.errors import KingdomError, NeverWorks
+from kingdom.ops.stopping import running
 from kingdom.ops.suite import role_names
 from kingdom.ops.systemd import units
 from kingdom.ops.systemd.manager import Manager, managers
-from kingdom.ops.systemd.running import stop_units
+from kingdom.ops.systemd.running import stop_units, stopping
+from kingdom.ops.systemd.surroundings import Lack, known_path, lack, path_for, seen
 from kingdom.ops.systemd.units import Account, Plan, stem, target_name, unit_name
 from kingdom.runtime.processes import WARDEN, Seat
 from kingdom.runtime.role import LONGEST_PAUSE
@@ -25,7 +27,6 @@ from kingdom.topology import GENERAL_PREFIX
 
 _LARGEST = 1024 * 1024
 _SLACK = 3  # times its longest silence, before a role counts as hung
-_FALLBACK_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
 @dataclass
@@ -37,16 +38,17 @@ class Changes:
     left: list[str] = field(default_factory=list)  # others' additions to them
     started: list[str] = field(default_factory=list)
     stopped: list[str] = field(default_factory=list)
-    # Variables of the caller's that hold credentials, and that services will not see.
-    missing: list[str] = field(default_factory=list)
+    lack: Lack | None = None  # what the services would want, and not see
+    asked: bool = True  # False: systemd could not be, and only files were removed
 
 
-def plan(base: BaseDir, manager: Manager) -> Plan:
-    names = role_names(base)
-    environment = {"PATH": manager.environment.get("PATH") or _FALLBACK_PATH}
+def plan(base: BaseDir, manager: Manager, path: str = "") -> Plan:
+    """`path`: where programs are looked for, if not where the caller has them."""
+    names, settings = role_names(base), _settings(base, manager.environment)
+    environment = {"PATH": path or path_for(base, manager, settings)}
     if os.path.dirname(_package()) not in _site_packages():
         environment["PYTHONPATH"] = os.path.dirname(_package())
-    threshold = _settings(base, manager.environment).chamberlain.heartbeat.threshold_seconds
+    threshold = settings.chamberlain.heartbeat.threshold_seconds
     return Plan(
         base=base,
         command=(sys.executable, "-P", "-m", "kingdom"),
@@ -90,15 +92,18 @@ def install(base: BaseDir, manager: Manager) -> Changes:
     changes = _write(base, manager)
     manager.tell("daemon-reload")
     manager.tell("enable", target_name(base))
-    changes.missing = _unseen_credentials(base, manager.environment)
+    caller, settings = manager.environment, _settings(base, manager.environment)
+    changes.lack = lack(base, settings, seen(base, manager), caller)
     return changes
 
 
 def sync(base: BaseDir, manager: Manager) -> Changes:
     """After generals came or went: those that are wanted run, if the others do."""
+    _refuse_without_root(manager)
     before = _named_generals(base, manager)
-    changes = _write(base, manager)
-    wanted = plan(base, manager).generals
+    path = known_path(base, manager)
+    changes = _write(base, manager, path)
+    wanted = plan(base, manager, path).generals
     manager.tell("daemon-reload")
     if manager.is_active(target_name(base)):
         changes.started = [name for name in wanted if name not in before]
@@ -111,15 +116,40 @@ def sync(base: BaseDir, manager: Manager) -> Changes:
 
 def uninstall(base: BaseDir, manager: Manager) -> Changes:
     """Roles end, soldiers go on; what others added to the units is left."""
-    stop_units(base, manager)
-    manager.tell("disable", target_name(base))
-    changes = Changes()
+    _refuse_without_root(manager)
+    changes = Changes(asked=manager.is_there())
+    if changes.asked:
+        stop_units(base, manager)
+        manager.tell("disable", target_name(base))
+    else:
+        _refuse_while_kept(base, manager)
+        _disable_by_hand(base, manager)
     for name in _ours(base, manager):
         disk.remove(manager.path(name))
         changes.removed.append(name)
     changes.left = [one for one in disk.names(manager.directory) if one.startswith(stem(base))]
-    manager.tell("daemon-reload")
+    if changes.asked:
+        manager.tell("daemon-reload")
     return changes
+
+
+def _refuse_while_kept(base: BaseDir, manager: Manager) -> None:
+    """Without their files, nothing would tell any more that a systemd keeps these roles."""
+    if manager.runs():
+        raise manager.unreachable()
+    kept = [] if Seat(base, WARDEN).is_taken() else [seat.name for seat in running(base)]
+    if kept:
+        raise NeverWorks(
+            f"These run, perhaps under a systemd that cannot be reached: {', '.join(kept)}.",
+            remedy=f"End them first, where they were started: {manager.command(*stopping(base))}",
+        )
+
+
+def _disable_by_hand(base: BaseDir, manager: Manager) -> None:
+    for into in (name for name in disk.names(manager.directory) if name.endswith(".wants")):
+        link = os.path.join(manager.path(into), target_name(base))
+        if os.path.islink(link):
+            disk.remove(link)
 
 
 def lacking(base: BaseDir, manager: Manager) -> list[str]:
@@ -137,8 +167,9 @@ def _refuse(base: BaseDir, manager: Manager) -> None:
             f"{whose} does not run here.",
             remedy="See the units with: kingdom systemd print; or start without: kingdom start",
         )
-    other = next(one for one in managers(manager.environment) if one.of_user != manager.of_user)
-    if other.has(base):
+    others = (one for one in managers(base, manager.environment) if one.has(base))
+    other = next((one for one in others if one.directory != manager.directory), None)
+    if other is not None:
         option = " --user" if other.of_user else ""
         raise NeverWorks(
             f"This kingdom has units already, in {other.directory}.",
@@ -149,17 +180,20 @@ def _refuse(base: BaseDir, manager: Manager) -> None:
             "A warden keeps this kingdom running, and systemd would do so as well.",
             remedy="Stop it first: kingdom stop",
         )
+    _refuse_without_root(manager, ", or install for yourself: kingdom systemd install --user")
+
+
+def _refuse_without_root(manager: Manager, otherwise: str = "") -> None:
     if not manager.of_user and os.geteuid() != 0:
         raise NeverWorks(
-            f"Only root may write to {manager.directory}.",
-            remedy="Type it with sudo, or install for yourself: kingdom systemd install --user",
+            f"Only root may write to {manager.directory}.", remedy=f"Type it with sudo{otherwise}"
         )
 
 
-def _write(base: BaseDir, manager: Manager) -> Changes:
+def _write(base: BaseDir, manager: Manager, path: str = "") -> Changes:
     changes = Changes()
     disk.make_directory(manager.directory)
-    wanted = units.texts(plan(base, manager))
+    wanted = units.texts(plan(base, manager, path))
     for name, text in wanted.items():
         if _content(manager.path(name)) != text:
             disk.replace(manager.path(name), text.encode())
@@ -189,12 +223,3 @@ def _named_generals(base: BaseDir, manager: Manager) -> list[str]:
 
 def _content(path: str) -> str:
     return disk.head(path, _LARGEST).decode("utf-8", "replace")
-
-
-def _unseen_credentials(base: BaseDir, environment: Mapping[str, str]) -> list[str]:
-    from kingdom.general.allowance import credentials
-
-    named = credentials(_settings(base, environment))
-    told = _content(units.environment_file(base)).splitlines()
-    written = {line.partition("=")[0].strip() for line in told}
-    return sorted(name for name in named if environment.get(name) and name not in written)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import pwd
+import socket
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
 
 from kingdom.errors import NeverWorks, TryLater
@@ -15,6 +18,9 @@ RUNS = "/run/systemd/system"  # is there on a machine whose first process is sys
 OF_SYSTEM = "/etc/systemd/system"
 PATIENCE = 360.0  # seconds; units have their own, shorter patience
 _REFUSED = ("authentication required", "access denied")
+_RUNTIME = "XDG_RUNTIME_DIR"
+_BUS = "DBUS_SESSION_BUS_ADDRESS"
+_OF_USERS = os.path.join("systemd", "user")
 
 
 @dataclass(frozen=True)
@@ -23,17 +29,17 @@ class Manager:
 
     of_user: bool
     environment: Mapping[str, str]
+    uid: int | None = None  # whose, and then by the list of users; None: the caller's, as told here
 
     @property
     def directory(self) -> str:
         if not self.of_user:
             return OF_SYSTEM
+        if self.uid is not None:
+            return os.path.join(_home(self.uid), ".config", _OF_USERS)
         home = self.environment.get("HOME") or os.path.expanduser("~")
-        return os.path.join(
-            self.environment.get("XDG_CONFIG_HOME") or os.path.join(home, ".config"),
-            "systemd",
-            "user",
-        )
+        config = self.environment.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
+        return os.path.join(config, _OF_USERS)
 
     def path(self, unit: str) -> str:
         return os.path.join(self.directory, unit)
@@ -42,10 +48,50 @@ class Manager:
         return disk.exists(self.path(target_name(base)))
 
     def is_there(self) -> bool:
+        """It runs, and the caller may ask it; a user's own answers nobody else."""
+        return self.runs() and (not self.of_user or self.whose() == os.geteuid())
+
+    def runs(self) -> bool:
+        return self._place() is not None if self.of_user else os.path.isdir(RUNS)
+
+    def who(self) -> str:
+        """The user whose own it is."""
+        return _name(self.whose())
+
+    def unreachable(self) -> NeverWorks:
+        """Nobody may act as if there were no units: systemd may keep the kingdom all the same."""
+        where, who = f"The units of this kingdom are in {self.directory}", self.who()
         if not self.of_user:
-            return os.path.isdir(RUNS)
-        place = self.environment.get("XDG_RUNTIME_DIR")
-        return bool(place) and os.path.exists(os.path.join(str(place), "systemd", "private"))
+            return NeverWorks(
+                f"{where}, and systemd does not run here.",
+                remedy="To do without it: kingdom systemd uninstall",
+            )
+        if self.runs():
+            return NeverWorks(
+                f"The systemd of {who} keeps this kingdom, and answers nobody else.",
+                remedy=f"Type the same as {who}, for example with: sudo -u {who}",
+            )
+        return NeverWorks(
+            f"{where}, and the systemd of {who} that runs them cannot be reached.",
+            remedy=f"Have it run with: loginctl enable-linger {who}; or do without it: "
+            "kingdom systemd uninstall --user",
+        )
+
+    def whose(self) -> int:
+        return os.geteuid() if self.uid is None else self.uid
+
+    def _place(self) -> str | None:
+        """Where a user's own listens. Not every shell is told: those of su, sudo and cron are not,
+        or are told somebody else's."""
+        told = self.environment.get(_RUNTIME)
+        places = [*([told] if told else []), f"/run/user/{self.whose()}"]
+        return next((place for place in places if _listens(place, self.whose())), None)
+
+    def _surroundings(self) -> Mapping[str, str]:
+        place = self._place() if self.of_user else None
+        if place is None or place == self.environment.get(_RUNTIME):
+            return self.environment
+        return {**self.environment, _RUNTIME: place, _BUS: f"unix:path={place}/bus"}
 
     def command(self, *words: str) -> str:
         """What a person types for the same."""
@@ -76,7 +122,7 @@ class Manager:
         from kingdom.clients.programs import ask
 
         lead = ["systemctl", *(["--user"] if self.of_user else []), "--no-ask-password"]
-        answer = ask([*lead, *words], self.environment, PATIENCE)
+        answer = ask([*lead, *words], self._surroundings(), PATIENCE)
         return answer.code, answer.said
 
 
@@ -85,11 +131,51 @@ def _in_a_line(said: str) -> str:
     return " ".join(lines[:3]) or "it says nothing"
 
 
-def managers(environment: Mapping[str, str]) -> tuple[Manager, Manager]:
-    return Manager(True, environment), Manager(False, environment)
+def _listens(place: str, uid: int) -> bool:
+    path = os.path.join(place, "systemd", "private")
+    try:
+        if os.stat(path).st_uid != uid:
+            return False
+        with closing(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as end:
+            end.connect(path)
+    except OSError:
+        return False
+    return True
+
+
+def _name(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
+
+
+def _home(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_dir
+    except KeyError:
+        return "/nonexistent"
+
+
+def managers(base: BaseDir, environment: Mapping[str, str]) -> list[Manager]:
+    """All that may keep this kingdom: the caller's, its owner's, the system's."""
+    whose = dict.fromkeys((None, os.geteuid(), os.stat(base.root).st_uid))
+    found = [*(Manager(True, environment, uid) for uid in whose), Manager(False, environment)]
+    return list({one.directory: one for one in reversed(found)}.values())[::-1]
+
+
+def holder(
+    base: BaseDir, environment: Mapping[str, str], of_user: bool | None = None
+) -> Manager | None:
+    """The one that has this kingdom's units, whether or not it can be asked; None without."""
+    known = [one for one in managers(base, environment) if of_user in (None, one.of_user)]
+    found = [one for one in known if one.has(base)]
+    return next((one for one in found if one.is_there()), found[0] if found else None)
 
 
 def keeper(base: BaseDir, environment: Mapping[str, str]) -> Manager | None:
-    """The one that has this kingdom's units and runs; None without."""
-    found = [one for one in managers(environment) if one.has(base)]
-    return next((one for one in found if one.is_there()), None)
+    """The same, to be told something: raises if it cannot be reached."""
+    manager = holder(base, environment)
+    if manager is not None and not manager.is_there():
+        raise manager.unreachable()
+    return manager

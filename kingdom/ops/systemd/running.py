@@ -59,7 +59,11 @@ def stop_all(base: BaseDir, manager: Manager) -> Stopped:
 
 def stop_units(base: BaseDir, manager: Manager) -> None:
     """Of the target's own stop it would be known only that the others were asked."""
-    manager.tell("stop", target_name(base), f"{stem(base)}-*.service")
+    manager.tell(*stopping(base))
+
+
+def stopping(base: BaseDir) -> tuple[str, ...]:
+    return "stop", target_name(base), f"{stem(base)}-*.service"
 
 
 def _seen(base: BaseDir, names: Sequence[str]) -> Started:
