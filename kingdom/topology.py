@@ -151,6 +151,7 @@ ROLES = {
                 "state/prompts",
                 "state/sessions.json",
                 "state/spending",
+                "state/bin",
                 "workspace",
                 "memory",
             ),

@@ -23,6 +23,7 @@ from kingdom.general.purse import TASK, Allowed, Purse
 from kingdom.general.spec import SoldierFiles, Spec
 from kingdom.models.report import report_schema
 from kingdom.models.task import Task
+from kingdom.runtime import own_command
 from kingdom.runtime.config import Config, General
 from kingdom.store import disk
 from kingdom.store.paths import BaseDir
@@ -30,6 +31,7 @@ from kingdom.store.paths import BaseDir
 MEGABYTE = 1024 * 1024
 # The wrapper's own limit lies behind every limit that a general keeps.
 _MARGIN = 60.0
+
 _STRUCTURED = {
     "claude": "Write no result file: report by calling the tool StructuredOutput, once, as the "
     "last thing you do. It takes the same object, without `task_id`.",
@@ -106,7 +108,7 @@ class Launcher:
         self._engines = engines
         self._files = files
         self._clock = clock
-        self._environment = environment
+        self._environment = own_command.on_path(base, environment)
         self._numbers = count(1)
 
     def place_of(self, task: Task, attempt: int) -> str:

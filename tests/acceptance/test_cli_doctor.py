@@ -18,6 +18,7 @@ from kingdom.clock import SystemClock
 from kingdom.engines.codex.engine import LIMITATIONS
 from kingdom.engines.standing import LIMIT, LOGIN, Standings
 from kingdom.ops.init import init
+from kingdom.runtime import own_command
 from kingdom.store.paths import BaseDir
 from tests.support import programs
 from tests.support.cli import NORMAL_USER, kingdom
@@ -329,3 +330,14 @@ def test_the_real_codex_is_understood(machine: Machine) -> None:
     auth.parent.mkdir(exist_ok=True)
     auth.write_text('{"OPENAI_API_KEY": "sk-abcdefghijklmnop"}')
     assert ("ok", "It is logged in.") in machine.of("codex")
+
+
+def test_a_command_that_soldiers_ask_and_that_does_not_work_is_told(machine: Machine) -> None:
+    def complaints() -> list[str]:
+        return [said for state, said in machine.of("kingdom") if state == "warning"]
+
+    own_command.on_path(machine.base, {})
+    assert complaints() == []
+    Path(own_command.path_of(machine.base)).write_text("#!/nonexistent/python\n", "utf-8")
+    (complaint,) = complaints()
+    assert "gen-briefing and gen-herald ask does not work" in complaint

@@ -194,17 +194,16 @@ def test_what_git_goes_by_is_not_edited(camp: Camp, clone: Path) -> None:
     """By a soldier that may edit the workspace; an older program only asks that it be read."""
     pointer = camp.workspace / ".git"
     was = pointer.read_text("utf-8")
-    for tools in (("Read", "Edit", "Write", "Bash(git status:*)"), None):
-        camp.play(
-            use("Read", file_path=str(pointer)),
-            use("Write", file_path=str(pointer), content="gitdir: /nowhere\n"),
-            use("Write", file_path=str(camp.workspace / "sub" / ".git"), content="x"),
-            use("Write", file_path=str(camp.workspace / "sub" / "inside"), content="x"),
-            say("Hm."),
-            tools=tools,
-        )
-        assert pointer.read_text("utf-8") == was
-        assert [path.name for path in (camp.workspace / "sub").iterdir()] == ["inside"]
+    camp.play(
+        use("Read", file_path=str(pointer)),
+        use("Write", file_path=str(pointer), content="gitdir: /nowhere\n"),
+        use("Write", file_path=str(camp.workspace / "sub" / ".git"), content="x"),
+        use("Write", file_path=str(camp.workspace / "sub" / "inside"), content="x"),
+        say("Hm."),
+        tools=("Read", "Edit", "Write", "Bash(git status:*)"),
+    )
+    assert pointer.read_text("utf-8") == was
+    assert [path.name for path in (camp.workspace / "sub").iterdir()] == ["inside"]
 
 
 @pytest.mark.long

@@ -7,6 +7,7 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -156,18 +157,31 @@ def test_work_a_question_its_answer_and_words_instead_of_a_file(
 def test_a_usage_limit_closes_the_engine_until_it_ends_and_costs_no_attempt(
     scratch: Path, model: ScriptedModel
 ) -> None:
+    named: list[int] = []
+    far = int(time.time()) + 3600
+
+    def says_when() -> str:
+        named.append(int(time.time()) + 4)
+        return f"Claude AI usage limit reached|{named[-1]}"
+
+    soon = fails(429, says_when, "rate_limit_error")
+    model.says((soon, reports()), say("Bye."), to="wait")
+    late = fails(429, f"Claude AI usage limit reached|{far}", "rate_limit_error")
+    model.says(late, to="later")
     with realm(model, scratch) as base:
-        until = int(time.time()) + 8
-        refused = fails(429, f"Claude AI usage limit reached|{until}", "rate_limit_error")
-        model.says((refused, reports()), say("Bye."), to="wait")
-        event = send(base, "wait")
-        eventually(lambda: "not available until" in kingdom("status", base=base).out, "it is said")
-        result = ended(base, event)
+        path = Path(base.path("state", "engines", "claude.json"))
+        result = ended(base, send(base, "wait"))
         assert (result["status"], result["metrics"]["attempts"]) == ("success", 1)
+        assert time.time() >= named[0]
         changes = internal(base, "system.engine_changed")
         assert [one["available"] for one in changes] == [False, True]
-        assert not Path(base.path("state", "engines", "claude.json")).exists()
-    assert time.time() >= until
+        assert not path.exists()
+        event = send(base, "later")
+        eventually(lambda: "not available until" in kingdom("status", base=base).out, "it is said")
+        assert datetime.fromisoformat(json.loads(path.read_text())["until"]).timestamp() == far
+        asked = len(model.requests)
+        assert "limit" in kingdom("why", event, base=base).out
+        assert len(model.requests) == asked, "nothing is tried meanwhile"
 
 
 @pytest.mark.long

@@ -38,8 +38,10 @@ def test_an_edit_is_verified_pushed_and_reviewed_once_and_nothing_is_lost(
         {"do": "push"},
         {"do": "comment", "body": "Not allowed to this one."},
     ]
+    # The program is the parent of the shell that runs its commands.
     work = (
-        "git rev-parse HEAD > head.txt; env > left.txt; echo three >> a.txt; git commit -qam More"
+        "git rev-parse HEAD > head.txt; env > left.txt; cat /proc/$PPID/environ > seen.txt; "
+        "echo three >> a.txt; git commit -qam More"
     )
     model.says(
         use("Bash", command=work, description="work"),
@@ -70,7 +72,12 @@ def test_an_edit_is_verified_pushed_and_reviewed_once_and_nothing_is_lost(
             left = kept_files(str(clone), kept)
             assert left["head.txt"].strip() == head
             assert "KINGDOM_TASK_ID" in left["left.txt"]
-            _has_none_of((TOKEN, JIRA, SLACK), base)
+            seen = dict(one.split("=", 1) for one in left["seen.txt"].split("\0") if "=" in one)
+            assert seen["KINGDOM_TASK_ID"] == task
+            assert "CLAUDECODE" in left["left.txt"]  # which it tells its commands
+            assert "CLAUDECODE" not in seen
+            secrets_ = (TOKEN, JIRA, SLACK)
+            _have_none_of(secrets_, base, scratch / "home", str(seen), left["left.txt"], model)
 
 
 def told(base: BaseDir, task: str) -> str:
@@ -82,13 +89,26 @@ def told(base: BaseDir, task: str) -> str:
     )
 
 
-def _has_none_of(secrets: tuple[str, ...], base: BaseDir) -> None:
-    """In no file of the kingdom, the soldier's and the sessions' included."""
-    for place, _, names in os.walk(base.root):
-        for name in names:
-            path = Path(place, name)
-            if path.is_file() and not path.is_symlink():
-                content = path.read_bytes()
-                for secret in secrets:
-                    assert secret.encode() not in content, f"{secret} is in {path}"
+def _have_none_of(
+    secrets: tuple[str, ...], base: BaseDir, home: Path, seen: str, left: str, model: ScriptedModel
+) -> None:
+    """No file of the kingdom's or of the soldier's home, where its program keeps the sessions; not
+    the program's own environment nor that of its commands; and nothing that reached the model."""
+    sessions = list(home.glob(".claude/projects/*/*.jsonl"))
+    assert sessions
+    places = {
+        "the program's environment": seen,
+        "the commands' environment": left,
+        **{f"request {n}": f"{one.text}{one.headers}" for n, one in enumerate(model.requests)},
+        **{str(path): path.read_bytes().decode("latin-1") for path in _files(base.root, home)},
+    }
+    assert {str(path) for path in sessions} <= places.keys()
+    for place, content in places.items():
+        for secret in secrets:
+            assert secret not in content, f"{secret} is in {place}"
     assert json.loads(Path(base.sessions_file).read_text()) == []
+
+
+def _files(*roots: str | Path) -> list[Path]:
+    found = (Path(at, name) for root in roots for at, _, names in os.walk(root) for name in names)
+    return [path for path in found if path.is_file() and not path.is_symlink()]

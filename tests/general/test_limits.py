@@ -9,10 +9,11 @@ from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from kingdom import __version__
 from kingdom.engines.standing import LIMIT, Standings
 from tests.support.barracks import Barracks, environment
 from tests.support.processes import state_of
-from tests.support.soldiers import SPREAD, WAIT_FOR_GO, go, is_up
+from tests.support.soldiers import REPORT, SPREAD, WAIT_FOR_GO, go, is_up
 from tests.support.waiting import eventually
 
 
@@ -285,6 +286,18 @@ def test_a_soldier_sees_only_what_it_may(barracks: Barracks) -> None:
     for text in (inherited.encode(), held, wrapper):
         assert b"ours" not in text
         assert b"theirs" not in text
+
+
+def test_a_soldier_can_ask_the_kingdom_wherever_that_is_installed(barracks: Barracks) -> None:
+    barracks.command("{ command -v kingdom; kingdom --version; } > seen 2>&1; " + REPORT)
+    barracks.package()
+    (id_,) = barracks.publish()
+    with barracks.general(env=environment(PATH="/usr/local/bin:/usr/bin:/bin")) as life:
+        life.until(lambda: barracks.result(id_), "a result")
+    seen = barracks.workspace(id_).joinpath("seen").read_text("utf-8")
+    found, version = seen.splitlines()
+    assert found == f"{barracks.base.root}/state/bin/kingdom"
+    assert version == f"kingdom {__version__}"
 
 
 def test_fifty_soldiers_at_once(barracks: Barracks) -> None:

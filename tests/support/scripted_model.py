@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
@@ -32,7 +32,7 @@ class Turn:
     input_tokens: int = 100
     status: int = 200
     error: str = "api_error"
-    message: str = ""
+    message: str | Callable[[], str] = ""  # a function is asked when the request has come
     headers: Mapping[str, str] = field(default_factory=dict)
     breaks: str = ""  # "hangs": never answers; "stalls", "cut": begins to, and then …
     pause: float = 0.0  # seconds before each part of it
@@ -55,7 +55,9 @@ def both(*turns: Turn) -> Turn:
     return replace(turns[-1], content=tuple(block for turn in turns for block in turn.content))
 
 
-def fails(status: int, message: str = "no", error: str = "api_error", **headers: str) -> Turn:
+def fails(
+    status: int, message: str | Callable[[], str] = "no", error: str = "api_error", **headers: str
+) -> Turn:
     """Answers with an error; `retry_after="1"` becomes the header retry-after."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return Turn(status=status, message=message, error=error, headers=named)
@@ -201,7 +203,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.server.model.closing.wait()
             self.close_connection = True
         elif turn.status != 200:
-            self._send_error(turn.status, turn.error, turn.message, turn.headers)
+            message = turn.message if isinstance(turn.message, str) else turn.message()
+            self._send_error(turn.status, turn.error, message, turn.headers)
         elif in_parts:
             self._stream(turn, model)
         elif turn.breaks:

@@ -77,9 +77,9 @@ def _denied(order: Order, root: str) -> Iterator[str]:
     for place in _spellings(root):
         for pattern in _NOT_READ_OF_BASE:
             yield f"Read(/{_escaped(place)}/{pattern})"
-    for place in _spellings(order.workspace):
-        for pattern in _OF_GIT:
-            yield f"Edit(/{_escaped(place)}/{pattern})"
+    if not git_rules.may_run_everything(order.tools):
+        for place in _spellings(order.workspace):
+            yield from (f"Edit(/{_escaped(place)}/{pattern})" for pattern in _OF_GIT)
     if order.home:
         yield _rule("Read", f"{order.home}/.credentials.json")
 

@@ -26,6 +26,7 @@ PLACE: tuple[Check, ...] = (
     order.temporaries,
     order.seats,
     place.generals,
+    place.own_command,
 )
 ACCOUNTS: tuple[Check, ...] = (accounts.github, accounts.jira, accounts.slack)
 ENGINES = ("claude", "codex", "command", "rehearsal")

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 
 from kingdom import __version__
+from kingdom.clients.programs import ask
 from kingdom.clock import SystemClock
 from kingdom.errors import KingdomError
 from kingdom.ops.doctor.finding import OK, PROBLEM, WARNING, Finding, Patient, fine
@@ -13,6 +14,8 @@ from kingdom.ops.generals import Package, packages
 from kingdom.ops.systemd.installing import lacking
 from kingdom.ops.systemd.manager import holder
 from kingdom.ops.systemd.units import target_name
+from kingdom.runtime.own_command import path_of as command_path
+from kingdom.runtime.processes import Seat
 from kingdom.store import disk
 from kingdom.store.formats import check_format
 from kingdom.store.paths import PLACES, BaseDir
@@ -99,6 +102,25 @@ def keeper(patient: Patient) -> Iterator[Finding]:
     if names := lacking(base, manager):
         sentence = f"systemd has no unit yet for: {', '.join(names)}."
         yield Finding(WARNING, "kingdom", sentence, "Give it one with: kingdom systemd sync")
+
+
+def own_command(patient: Patient) -> Iterator[Finding]:
+    """What soldiers ask that may ask the kingdom; generals write it when they start."""
+    base = patient.base
+    assert base is not None
+    asking = [
+        one.name
+        for one in packages(base)
+        if one.manifest is not None
+        and any(rule.startswith("Bash(kingdom ") for rule in one.manifest.permissions.tools or ())
+    ]
+    path = command_path(base)
+    if not asking or not (disk.exists(path) or any(Seat(base, one).is_taken() for one in asking)):
+        return
+    code, _ = ask([path, "--version"], patient.environment)
+    if code != 0:
+        sentence = f"The command that {' and '.join(asking)} ask does not work: {path}."
+        yield Finding(WARNING, "kingdom", sentence, "Write it anew with: kingdom restart")
 
 
 def generals(patient: Patient) -> Iterator[Finding]:

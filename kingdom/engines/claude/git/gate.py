@@ -38,11 +38,14 @@ _FILTERS = {
     "sort": r"-[bdfghinrRuV]+",
     "uniq": r"-[cdu]+",
     "cat": r"-n",
+    "cut": r"-[fc][\d,-]+|-d.",
+    "sed": r"-n|\d+(?:,\d+)?p",
 }
 _GREP_OPTIONS = r"-[EFivcnowx]+|-[ABCm]\d+"
 _HELP = (
     "with the usual options, each spelled in full, and paths within the workspace, alone or piped "
-    "into head, tail, wc, sort, uniq or grep; no variables, substitutions or files to write to."
+    "into head, tail, wc, sort, uniq, cut, grep or sed -n; without variables, substitutions and "
+    "files to read from or write to."
 )
 
 

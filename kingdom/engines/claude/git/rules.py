@@ -28,7 +28,7 @@ _SECONDS = 60
 
 def gate_for(tools: Sequence[str] | None, workspace: str) -> Gate | None:
     """None if there is nothing to decide."""
-    if tools is None or any(rule.strip() in _EVERYTHING for rule in tools):
+    if tools is None or may_run_everything(tools):
         return None
     grants = tuple(dict.fromkeys(one for rule in tools if (one := _beginning(rule))))
     whole = tuple(dict.fromkeys(one for rule in tools if (one := _whole(rule))))
@@ -36,6 +36,10 @@ def gate_for(tools: Sequence[str] | None, workspace: str) -> Gate | None:
         return None
     found = git_directories(workspace)
     return Gate(workspace, found[0] if found else "", grants, whole)
+
+
+def may_run_everything(tools: Sequence[str] | None) -> bool:
+    return tools is None or any(rule.strip() in _EVERYTHING for rule in tools)
 
 
 def for_program(tools: Sequence[str], gate: Gate | None) -> list[str]:
