@@ -1,5 +1,5 @@
-"""What can be watched: each of `topology.WATCHERS` is a section of `config/sentinel.yaml`, and has a
-module in `kingdom.sentinel.watchers`."""
+"""What can be watched: each of `topology.WATCHERS` is a section of `config/sentinel.yaml`, and
+has a module in `kingdom.sentinel.watchers`."""
 
 from __future__ import annotations
 
