@@ -2,20 +2,87 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+import re
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
 
 from kingdom.settings.section import Seconds, Section, Variable
+from kingdom.settings.wording import shown
+
+REASONS = (
+    "approval_requested",
+    "assign",
+    "author",
+    "ci_activity",
+    "comment",
+    "invitation",
+    "manual",
+    "member_feature_requested",
+    "mention",
+    "review_requested",
+    "security_advisory_credit",
+    "security_alert",
+    "state_change",
+    "subscribed",
+    "team_mention",
+)
+_REPOSITORY = r"[^/\s]+/[^/\s]+"
+
+
+def _reason(text: str) -> str:
+    if text in REASONS:
+        return text
+    import difflib
+
+    near = difflib.get_close_matches(text.lower(), REASONS, n=1)
+    meant = f" (did you mean {near[0]}?)" if near else ""
+    said = f"{shown(text)} is no reason of GitHub's{meant}; there are {', '.join(REASONS)}"
+    raise PydanticCustomError("reason", "{said}", {"said": said})
+
+
+def _repository(glob: str) -> str:
+    if re.fullmatch(_REPOSITORY, glob) is None:
+        said = f"{shown(glob)} must have the form owner/name, such as acme/web or acme/*"
+        raise PydanticCustomError("repository", "{said}", {"said": said})
+    return glob
+
+
+def _web_address(url: str) -> str:
+    """It is not repeated: people write passwords into addresses."""
+    try:
+        parts = urlsplit(url)
+        is_one = parts.scheme in ("http", "https") and parts.hostname and not parts.username
+    except ValueError:
+        is_one = False
+    if not is_one or not url.isprintable() or " " in url:
+        raise PydanticCustomError(
+            "web_address",
+            "must be an address that begins with https:// or http://, without a name or password",
+        )
+    return url
+
+
+Reason = Annotated[str, AfterValidator(_reason), Field(json_schema_extra={"enum": list(REASONS)})]
+Repository = Annotated[
+    str, AfterValidator(_repository), Field(json_schema_extra={"pattern": f"^{_REPOSITORY}$"})
+]
+WebAddress = Annotated[
+    str, AfterValidator(_web_address), Field(json_schema_extra={"pattern": "^https?://"})
+]
 
 
 class GithubScope(Section):
     """What of GitHub concerns the kingdom."""
 
-    repos: list[str] = Field(
+    repos: list[Repository] = Field(
         default_factory=list,
-        description="Repositories, as globs. Empty: all.",
+        description="Repositories (owner/name), as globs. Empty: all.",
         examples=[["acme/frontend", "acme/service-*"]],
     )
-    filter_reasons: list[str] = Field(
+    filter_reasons: list[Reason] = Field(
         default_factory=list,
         description="Notification reasons to take up. Empty: all.",
         examples=[["review_requested", "assign", "mention"]],
@@ -26,7 +93,7 @@ class GithubWatcher(Section):
     """GitHub notifications of the token's owner."""
 
     interval_seconds: Seconds = 60.0
-    api_url: str = "https://api.github.com"
+    api_url: WebAddress = "https://api.github.com"
     token_env: Variable = Field(default="GH_TOKEN", description="Variable that holds the token.")
     scope: GithubScope = Field(default_factory=GithubScope)
     mark_read: bool = Field(
@@ -53,7 +120,7 @@ class JiraWatcher(Section):
     """Jira tickets."""
 
     interval_seconds: Seconds = 300.0
-    url: str = Field(min_length=1, examples=["https://example.atlassian.net"])
+    url: WebAddress = Field(examples=["https://example.atlassian.net"])
     email_env: Variable = Field(
         default="JIRA_USER_EMAIL", description="Variable that holds the account (cloud only)."
     )

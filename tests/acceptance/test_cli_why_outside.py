@@ -52,5 +52,6 @@ def test_a_key_in_small_letters_and_an_address_without_a_scheme(ready: BaseDir) 
     emitted(ready, "evt-1", repo="acme/web", payload={"number": 42, "url": f"https://{address}"})
     for typed in ("shop-128", "acme.atlassian.net/browse/shop-128"):
         assert told_of(ready, typed) == ["evt-jira-1"]
-    assert told_of(ready, address) == ["evt-1"]
+    for typed in (address, f"https://www.{address}", f"www.{address}"):
+        assert told_of(ready, typed) == ["evt-1"]
     assert "job-2" in one_sentence(kingdom("why", "job-2", base=ready), 1)

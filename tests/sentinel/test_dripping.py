@@ -1,4 +1,8 @@
-"""An answer that comes byte by byte and never to its end: it is given up, told, and asked anew."""
+"""An answer that comes byte by byte and never to its end: it is given up, told, and asked anew.
+
+The deadline is short, so that these tests are. On a busy machine a good answer may miss it, too,
+and is asked for again.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
@@ -29,10 +34,11 @@ from tests.support.kingdom import MovableClock
 from tests.support.lookout import events, setting
 from tests.support.loopback import Fault, Loopback
 from tests.support.notifications import BEGAN, Notifying
-from tests.support.waiting import eventually
+from tests.support.waiting import PATIENCE, eventually, let_pass
 
 DEADLINE = 1.0
 LATE = "did not answer to the end within 1 seconds."
+Answered = TypeVar("Answered")
 PARTS = pytest.mark.parametrize("part", ["head", "body"])
 
 
@@ -40,9 +46,24 @@ def drips(place: Loopback, verb: str, path: str, part: str, **headers: str) -> N
     place.faults = [Fault(verb, path, drip=part, status=200, body="x", headers=headers)]
 
 
+def answered(ask: Callable[[], Answered]) -> Answered:
+    found: list[Answered] = []
+
+    def is_there() -> bool:
+        try:
+            found.append(ask())
+        except (GitHubLater, JiraLater) as late:
+            if LATE not in late.sentence:
+                raise
+        return bool(found)
+
+    eventually(is_there, "an answer")
+    return found[0]
+
+
 @contextmanager
-def hub_at(url: str, token: str = "ghp_none") -> Iterator[GitHub]:
-    hub = GitHub(token, url, pace=(0, 0), timeout=30, deadline=DEADLINE)
+def hub_at(url: str, token: str = "ghp_none", deadline: float = DEADLINE) -> Iterator[GitHub]:
+    hub = GitHub(token, url, pace=(0, 0), timeout=30, deadline=deadline)
     try:
         yield hub
     finally:
@@ -53,14 +74,14 @@ def hub_at(url: str, token: str = "ghp_none") -> Iterator[GitHub]:
 @pytest.mark.parametrize("ends", ["keep-alive", "close"])
 def test_github_is_given_up_and_can_be_asked_again(part: str, ends: str) -> None:
     with Notifying() as place, hub_at(place.url, place.token) as hub:
-        assert hub.look("/notifications").data == []
+        assert answered(lambda: hub.look("/notifications")).data == []
         drips(place, "GET", "/notifications", part, Connection=ends)
         with pytest.raises(GitHubLater, match=LATE) as caught:
             hub.look("/notifications")
         assert not caught.value.undone
         assert place.token not in repr(caught.value)
         assert caught.value.__context__ is None
-        assert hub.look("/notifications").data == []
+        assert answered(lambda: hub.look("/notifications")).data == []
 
 
 def test_an_encrypted_one_too(scratch: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,7 +93,7 @@ def test_an_encrypted_one_too(scratch: Path, monkeypatch: pytest.MonkeyPatch) ->
         drips(place, "GET", "/notifications", "body")
         with pytest.raises(GitHubLater, match=LATE):
             hub.look("/notifications")
-        assert hub.look("/notifications").data == []
+        assert answered(lambda: hub.look("/notifications")).data == []
 
 
 def test_one_that_drips_before_anything_is_encrypted() -> None:
@@ -106,11 +127,12 @@ def test_jira_is_given_up_and_can_be_asked_again(part: str) -> None:
         place.create("SHOP-1")
         jira = Jira(place.url, MINE, deadline=DEADLINE)
         try:
+            answered(jira.site)
             drips(place, "POST", "search", part)
             with pytest.raises(JiraLater, match=LATE) as caught:
                 jira.search(JQL, ["summary"])
             assert caught.value.__context__ is None
-            assert len(jira.search(JQL, ["summary"]).issues) == 1
+            assert len(answered(lambda: jira.search(JQL, ["summary"])).issues) == 1
         finally:
             jira.close()
 
@@ -141,8 +163,12 @@ def is_told_and_looked_for_again(base: BaseDir, make: Callable[[Setting], Watche
         eventually(lambda: comes_to(TROUBLE), "the trouble is told")
         assert LATE in post.standing.sentence
         assert "very slow" in post.standing.remedy
-        clock.advance(60)  # more than the first pause
-        eventually(lambda: comes_to(OK), "the next round", told=lambda: post.standing.sentence)
+        eventually(
+            lambda: comes_to(OK),
+            "a later round",
+            meanwhile=lambda seconds: (clock.advance(60), let_pass(seconds)),
+            told=lambda: post.standing.sentence,
+        )
         assert len(events(base)) == 1
     finally:
         post.close()
@@ -164,7 +190,7 @@ def test_the_jira_watcher_tells_it_and_looks_again(base: BaseDir) -> None:
 
 
 def test_an_answer_that_is_never_ready_is_asked_for_once() -> None:
-    with Notifying() as place, hub_at(place.url, place.token) as hub:
+    with Notifying() as place, hub_at(place.url, place.token, PATIENCE) as hub:
         place.faults = [Fault("GET", status=202, body="{}", left=9)]
         with pytest.raises(GitHubLater, match="not ready"):
             hub.look("/notifications")
@@ -172,7 +198,7 @@ def test_an_answer_that_is_never_ready_is_asked_for_once() -> None:
 
 
 def test_an_answer_that_leads_in_circles_is_not_followed_for_ever() -> None:
-    with Notifying() as place, hub_at(place.url, place.token) as hub:
+    with Notifying() as place, hub_at(place.url, place.token, PATIENCE) as hub:
         for here, there in (("/a", "/b"), ("/b", "/a")):
             moved = {"Location": f"{place.url}{there}"}
             place.faults.append(Fault("GET", f"^{here}$", status=301, headers=moved, left=99))

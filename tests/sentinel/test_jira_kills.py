@@ -24,7 +24,7 @@ from tests.support.jira_watch import KEEP_ALL, lookout_on
 from tests.support.kingdom import START, MovableClock
 from tests.support.lookout import events, forget, work_off
 from tests.support.processes import forked_role
-from tests.support.waiting import eventually, let_pass
+from tests.support.waiting import eventually
 
 KILLED = -signal.SIGKILL
 MINUTE = timedelta(minutes=1)
@@ -160,15 +160,22 @@ class Assassin:
                 os.kill(self.victim, signal.SIGKILL)
 
     def runs(self, work: Callable[[], None]) -> int:
-        self.jira.hook = self
-        try:
-            self.victim = os.fork()
-            if self.victim == 0:
+        def fork() -> int:
+            child = os.fork()
+            if child == 0:
                 try:
                     work()
                     os._exit(0)
                 finally:
                     os._exit(70)
+            return child
+
+        return self.waits_for(fork)
+
+    def waits_for(self, fork: Callable[[], int]) -> int:
+        self.jira.hook = self
+        try:
+            self.victim = fork()
             self.ready.set()
             return os.waitstatus_to_exitcode(os.waitpid(self.victim, 0)[1])
         finally:
@@ -231,23 +238,26 @@ polling:
 """
 
 
-def test_as_a_process_that_is_killed_at_any_time(base: BaseDir, jira: FakeJira) -> None:
+def test_as_a_process_that_is_killed_at_any_request(base: BaseDir, jira: FakeJira) -> None:
+    """It looks again and again, so that it comes to any number of them."""
     chance = random.Random(5)
     with lookout_on(base, jira) as lookout:  # which makes the directories
         environment = lookout.environment
     Path(base.path("config", "sentinel.yaml")).write_text(CONFIG.format(url=jira.url))
     jira.per_page = 5
     made: list[str] = []
-    for _ in range(12):
+
+    def role() -> int:
+        return forked_role(base, "sentinel", make, environment)
+
+    for number in range(1, 13):
         for _ in range(5):
             jira.advance(30)
             made.append(_id(jira.create(f"SHOP-{len(made)}")))
         jira.advance(10)
-        child = forked_role(base, "sentinel", make, environment)
-        let_pass(chance.random() * 0.4)
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-    child = forked_role(base, "sentinel", make, environment)
+        stage = chance.choice(["received", "done", "answered"])
+        assert Assassin(jira, stage, number).waits_for(role) == KILLED
+    child = role()
     try:
         eventually(lambda: sorted(events(base)) == sorted(made), "every update is an event")
     finally:

@@ -18,10 +18,11 @@ from kingdom.settings.sentinel import GithubWatcher
 from kingdom.store.paths import BaseDir
 from tests.support.calls import CHANGE_NOTHING, Killer, in_child, observed
 from tests.support.kingdom import MovableClock
-from tests.support.lookout import Lookout, forget, setting, work_off
+from tests.support.lookout import Lookout, events, forget, setting, work_off
 from tests.support.notifications import BEGAN, Notifying
 
 KILLED = -signal.SIGKILL
+A_FEW = 7  # calls apart; all of them in the long run
 
 
 @pytest.fixture
@@ -40,6 +41,7 @@ class Kingdom:
         self.base, self.hub = base, hub
         self.clock = MovableClock(BEGAN + timedelta(hours=3))
         self.got: Counter[str] = Counter()
+        self.told: dict[str, tuple[str, str]] = {}  # of each, type and trust
         self.setting = setting(base, self.clock)
 
     def look(self) -> None:
@@ -66,6 +68,8 @@ class Kingdom:
 
     def work_off(self) -> None:
         self.setting.bus.recover()
+        for id_, event in events(self.base).items():
+            self.told[id_] = (event["type"], event["trust"])
         self.got.update(work_off(self.setting))
 
 
@@ -100,6 +104,51 @@ def test_at_every_change_of_the_disk(kingdom: Kingdom, hub: Notifying, after: bo
         kingdom.look()
         kingdom.work_off()
         assert kingdom.got == wanted, point
+        if lived:
+            break
+    else:
+        raise AssertionError("the round never came to its end")
+
+
+@pytest.mark.parametrize(
+    ("after", "step"),
+    [
+        (False, A_FEW),
+        pytest.param(False, 1, marks=pytest.mark.long),
+        pytest.param(True, 1, marks=pytest.mark.long),
+    ],
+)
+def test_with_details_and_with_later_updates_of_the_thread(
+    kingdom: Kingdom, hub: Notifying, after: bool, step: int
+) -> None:
+    """A review is requested; then somebody comments, after the next look or before it."""
+    hub.pull(1)
+    for point in range(1, 1000, step):
+        hub.threads.clear()
+        plain = f"evt-github-{point:05}"
+        hub.notify(1, thread=f"{point:05}")
+        lived = kingdom.killed_at(point, after=after)
+        if is_looked_at := point % 2 == 1:
+            kingdom.look()
+        link = hub.comment(1, point, by="eve")
+        hub.notify(1, thread=f"{point:05}", subject={"latest_comment_url": link})
+        lived &= kingdom.killed_at(point, after=after)
+        kingdom.work_off()
+        kingdom.look()
+        forget(kingdom.base)
+        kingdom.look()
+        kingdom.work_off()
+        assert all(times == 1 for times in kingdom.got.values()), point
+        first, *later = sorted(one for one in kingdom.got if one.startswith(plain))
+        assert first == plain
+        assert [kingdom.told[one] for one in later] == len(later) * [
+            ("github.pr.comment", "outside")
+        ]
+        if is_looked_at or later:
+            assert len(later) == 1, point
+            assert kingdom.told[plain] == ("github.pr.review_requested", "member"), point
+        else:  # the update came before the first was an event, and is the first then
+            assert kingdom.told[plain] == ("github.pr.review_requested", "outside"), point
         if lived:
             break
     else:

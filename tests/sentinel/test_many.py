@@ -16,8 +16,8 @@ from kingdom.sentinel.watchers.github import GitHubWatcher
 from kingdom.settings.sentinel import GithubWatcher
 from kingdom.store.paths import BaseDir
 from tests.support.calls import in_child
-from tests.support.kingdom import MovableClock, files
-from tests.support.lookout import Lookout
+from tests.support.kingdom import MovableClock
+from tests.support.lookout import Lookout, events
 from tests.support.notifications import BEGAN, Notifying
 
 FEW, MANY = 500, 5000
@@ -27,7 +27,6 @@ NOISE = 250_000  # bytes: less than 4,500 ids would take
 @pytest.fixture
 def hub() -> Iterator[Notifying]:
     with Notifying() as made:
-        made.left = 400  # of 5,000: too few to ask for details
         yield made
 
 
@@ -61,13 +60,21 @@ def peak_of(base: BaseDir, hub: Notifying) -> int:
 
 
 @pytest.mark.long
-def test_five_thousand(scratch: Path, hub: Notifying) -> None:
+@pytest.mark.parametrize("has_details", [False, True])
+def test_five_thousand(scratch: Path, hub: Notifying, has_details: bool) -> None:
+    hub.limit, hub.left = (
+        (10**6, 10**6) if has_details else (5000, 400)
+    )  # which is too few for them
     peaks = []
     for number in (FEW, MANY):
         for one in range(number):
+            hub.pull(one)
             hub.notify(one)
         base = BaseDir(scratch / str(number))
         Path(base.root).mkdir()
         peaks.append(peak_of(base, hub))
-        assert len(files(base)["events/pending"]) == number
+        found = events(base)
+        assert len(found) == number
+        trust = "member" if has_details else "outside"
+        assert {one["trust"] for one in found.values()} == {trust}
     assert peaks[1] - peaks[0] < NOISE, peaks

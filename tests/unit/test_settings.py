@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from importlib import import_module
 from pathlib import Path
 
 import jsonschema
@@ -18,9 +19,10 @@ from kingdom.models.schemas import config_files, schema_for
 from kingdom.settings.loading import Settings, load_settings
 from kingdom.settings.model import FILES
 from kingdom.settings.rendering import render_yaml
+from kingdom.settings.sentinel import Watchers
 from kingdom.settings.system import Delivery
 from kingdom.settings.yaml_file import read_document
-from kingdom.topology import ROLES, STREAMS
+from kingdom.topology import ROLES, STREAMS, WATCHERS
 
 SHIPPED = Path(__file__).parents[2] / "config"
 
@@ -131,6 +133,12 @@ def test_the_defaults_are_those_of_the_specification() -> None:
     assert settings.chamberlain.heartbeat.threshold_seconds == 120
     assert settings.chamberlain.token_limits.warning_pct == 70
     assert settings.envoy.transport == "console"
+
+
+def test_every_watcher_has_its_section_and_its_module() -> None:
+    assert set(Watchers.model_fields) == set(WATCHERS)
+    for name in WATCHERS:
+        assert callable(import_module(f"kingdom.sentinel.watchers.{name}").make)
 
 
 def test_every_stream_has_its_delivery_settings() -> None:
@@ -288,8 +296,40 @@ def test_settings_do_not_change() -> None:
         ),
         (
             "sentinel",
-            "polling:\n  github:\n    scope:\n      repos:\n        - a\n        - 3\n",
+            "polling:\n  github:\n    scope:\n      repos:\n        - a/b\n        - 3\n",
             "config/sentinel.yaml:6: `polling.github.scope.repos.1`: must be text",
+        ),
+        *(
+            ("sentinel", f"polling: {{github: {{scope: {{repos: ['{glob}']}}}}}}", "owner/name")
+            for glob in ("acme", "*", "acme/", "/web", "https://github.com/acme/web", "a /b", "")
+        ),
+        (
+            "sentinel",
+            "polling: {github: {scope: {filter_reasons: [mention, review_request]}}}",
+            "`polling.github.scope.filter_reasons.1`: 'review_request' is no reason of GitHub's "
+            "(did you mean review_requested?); there are approval_requested, assign, author, ",
+        ),
+        (
+            "sentinel",
+            "polling: {github: {scope: {filter_reasons: [Mention]}}}",
+            "'Mention' is no reason of GitHub's (did you mean mention?)",
+        ),
+        (
+            "sentinel",
+            "polling: {github: {scope: {filter_reasons: [zzz]}}}",
+            "'zzz' is no reason of GitHub's; there are approval_requested, ",
+        ),
+        *(
+            ("sentinel", f"polling: {{{where}: '{url}'}}}}", "must be an address that begins with")
+            for where in ("jira: {url", "github: {api_url")
+            for url in (
+                "acme.atlassian.net",
+                "ftp://x",
+                "https://",
+                "https://a:b@c",
+                "http://[",
+                "",
+            )
         ),
         ("chamberlain", "thresholds: {yellow: 95}", "yellow, orange and red must ascend"),
         ("chamberlain", "thresholds: {red: 79.9}", "yellow, orange and red must ascend"),
@@ -363,6 +403,7 @@ def test_a_wrong_variable_is_refused_by_its_name(config: Path) -> None:
         ("system", "bus: mysql://me:hunter22@host/db"),
         ("sentinel", "polling: {github: {token_env: ghp_hunter22}}"),
         ("sentinel", "polling: {github: {token: hunter22}}"),
+        ("sentinel", "polling: {jira: {url: 'https://ann:hunter22@acme.example'}}"),
         ("envoy", "slack: {bot_token_env: xoxb-hunter22}"),
     ],
 )
