@@ -141,7 +141,7 @@ def test_who_mentions_us_counts_too_not_only_whose_pull_request_it_is(
 def test_where_nobody_knows_who_caused_it_nobody_is_a_member(
     scene: Scene, hub: Notifying, reason: str, names_subject: bool, trust: str
 ) -> None:
-    hub.pull(5)
+    hub.pull(5, created_at=f"{BEGAN:%Y-%m-%dT%H:%M:%SZ}")
     unnamed = {} if names_subject else {"latest_comment_url": None}
     hub.notify(5, reason=reason, subject=unnamed)
     scene.look()

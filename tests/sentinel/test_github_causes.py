@@ -114,4 +114,4 @@ def test_a_mention_that_names_no_comment_is_the_author_s_at_the_opening_only(
         hub.notify(number)
     scene.look()
     assert [trust for _, _, trust in told(scene, 5)] == ["member", "member"]
-    assert [trust for _, _, trust in told(scene, 6)] == ["member", "outside"]
+    assert [trust for _, _, trust in told(scene, 6)] == ["outside", "outside"]

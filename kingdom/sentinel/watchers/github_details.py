@@ -117,7 +117,7 @@ def _is_by_author(event: Event, subject: Mapping[str, Any], comment_url: str | N
         return True
     if event.payload["reason"] not in _MENTIONS or comment_url != event.payload["api_url"]:
         return False
-    return _is_first(event) or _is_near(event, subject, "created_at", AT_OPENING)
+    return _is_near(event, subject, "created_at", AT_OPENING)
 
 
 def _type_with(event: Event, comment: Mapping[str, Any] | None) -> str:
