@@ -223,8 +223,15 @@ class GitHosts(Section):
     fresh_seconds: Annotated[float, Field(ge=0)] = Field(
         default=1.0, description="A fetch this young serves other tasks as well."
     )
-    depth: Positive | None = Field(default=None, description="Absent: the whole history.")
-    partial: bool = Field(default=False, description="Files are fetched only when needed.")
+    depth: Positive | None = Field(
+        default=None,
+        description="Commits of history; more where a pull request began earlier. Absent: all.",
+    )
+    partial: bool = Field(
+        default=False,
+        description="Of files only what a task begins with and is compared with is fetched; older "
+        "versions of them soldiers cannot see.",
+    )
     submodules: bool = Field(default=True, description="For members' work only.")
     lfs: bool = Field(default=True, description="Fetch large files, where a repository has them.")
     name: str = Field(default="kingdom", min_length=1, description="Whom soldiers commit as.")

@@ -113,6 +113,13 @@ def test_a_success_whose_checks_were_cut_short_is_none() -> None:
     assert code_of(Ended("stopped", 1010, 0, None, [passed, failed]), DONE, spec) == "stopped"
 
 
+def test_checks_do_not_count_as_the_soldier_s_time() -> None:
+    spec, passed = replace(SPEC, verify=["a", "b"]), [{"command": "a", "code": 0}]
+    long = Ended("asked", 5000, 0, None, passed, worked_seconds=10.0)
+    assert code_of(long, DONE, spec) == "soldier_killed"
+    assert code_of(replace(long, worked_seconds=None), DONE, spec) == "timed_out"
+
+
 def test_one_that_was_stopped_is_begun_anew_at_once() -> None:
     found = verdicts.judge(SPEC, Ended("stopped", 1010), NOTHING, Verdict(), condemned="")
     assert verdicts.follow(found, 3, Retry()) == "wait"

@@ -46,15 +46,19 @@ def test_signs_of_life_give_as_much_time_again_and_no_more(barracks: Barracks) -
 
 
 def test_signs_of_life_of_an_earlier_attempt_count_for_nothing(barracks: Barracks) -> None:
-    barracks.command("sleep 1000")
-    barracks.package(timeout_seconds=1.0)
+    barracks.command(STAY)
+    barracks.package(timeout_seconds=3000)  # as much again would not pass in this test
     (id_,) = barracks.publish()
     beat = Path(barracks.base.results, f"{id_}-heartbeat")
     beat.parent.mkdir(parents=True, exist_ok=True)
     beat.touch()
+    barracks.clock.shift(-3001)
+    before = barracks.clock.now().timestamp() - 1
+    os.utime(beat, (before, before))
     with barracks.general() as life:
-        result = life.result_of(id_)
-    assert result["metrics"]["duration_seconds"] < 2.0
+        life.until(lambda: is_up(barracks, id_), "the program runs")
+        barracks.clock.shift(3001)
+        assert life.result_of(id_)["error_code"] == "timed_out"
 
 
 # Reports when it is asked to end, and starts nothing for that: it would be asked to end as well.
@@ -238,8 +242,18 @@ def test_a_tmux_that_refuses_costs_no_attempt(barracks: Barracks) -> None:
 def test_a_tmux_that_hangs_holds_up_nothing_else(barracks: Barracks) -> None:
     barracks.package()
     (id_,) = barracks.publish()
-    with barracks.general(env=barracks.with_tmux("exec sleep 1000")) as life:
+    pids, hanging = Path(barracks.base.root, "pids"), set[int]()
+
+    def stepped_beside_one() -> bool:
+        before = set(hanging)
+        known = pids.read_text("utf-8").split() if pids.exists() else []
+        hanging.clear()
+        hanging.update(pid for pid in map(int, known) if is_alive(pid))
+        return bool(before & hanging)
+
+    env = barracks.with_tmux(f"echo $$ >> {pids}; exec sleep 1000")
+    with barracks.general(env=env) as life:
+        life.until(stepped_beside_one, "a step of the general while one and the same tmux hangs")
         life.until(lambda: barracks.sessions(), "it is registered")
         barracks.ask(f"{id_}.cancel")
         life.until(lambda: barracks.result(id_), "it can be cancelled")
-        assert life.longest_step < 1.0
