@@ -14,7 +14,8 @@ from kingdom.clients.slack_faults import SlackLater, SlackRefused
 from kingdom.clock import Clock
 from kingdom.envoy.questions import Question
 from kingdom.envoy.transport import Reply
-from kingdom.envoy.transports.slack.letters import SECTION, cut_off
+from kingdom.envoy.transports.slack.choices import SECTION
+from kingdom.envoy.transports.slack.letters import cut_off
 from kingdom.envoy.transports.slack.memory import Closing, Memory
 from kingdom.envoy.transports.slack.mrkdwn import escaped
 from kingdom.envoy.transports.slack.speaking import TS, part_of, text_of
