@@ -127,6 +127,8 @@ class Workspace:
         if metadata:
             kept["metadata"] = metadata
         if given.get("thread_ts"):
+            if not any(one["ts"] == given["thread_ts"] for one in channel.messages):
+                raise Refusal("thread_not_found")
             kept["thread_ts"] = given["thread_ts"]
         self.mentions += mentions_in(text, blocks, link_names=bool(given.get("link_names")))
         message = self._add(channel, kept)

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 
 EVENT_TYPE = "kingdom_message"
 _APART = timedelta(hours=1)  # how far Slack's clock and ours may be
+_THREAD_GONE = (
+    "cannot_reply_to_message", "invalid_thread_ts", "message_not_found",
+    "restricted_action_thread_locked", "thread_not_found",
+)  # fmt: skip
 _BLOCKS_REFUSED = ("invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long")
 
 
@@ -58,6 +62,7 @@ class SlackCarrier:
         self._places = places
         self._ear = ear
         self._notices = notices
+        self._log = log
         self._marks = Marks(slack, clock, log)
 
     def send(
@@ -65,13 +70,26 @@ class SlackCarrier:
     ) -> Thread:
         place = self._places.place(message, thread)
         letter = self._letters().letter(message)
+        try:
+            parent = self._carry(message, place, letter, perhaps_sent)
+        except SlackRefused as refused:
+            if place.thread_ts is None or refused.error not in _THREAD_GONE:
+                raise
+            self._log.warning("thread.gone", id=message.id, error=refused.error)
+            anew = Place(place.channel, None)
+            parent = self._carry(message, anew, letter, perhaps_sent)
+        self._marks.mark(parent, message)
+        return Thread(parent.channel, parent.ts)
+
+    def _carry(
+        self, message: MessageBase, place: Place, letter: Letter, perhaps_sent: bool
+    ) -> Posted:
         found = self._find(message, place, letter) if perhaps_sent else Found()
         parent = self._post(message, place, letter, found)
         if letter.attachment and not found.attached:
             file = letter.attachment
             self._slack.attach(parent, file.name, file.content, file.title)
-        self._marks.mark(parent, message)
-        return Thread(parent.channel, parent.ts)
+        return parent
 
     def _post(self, message: MessageBase, place: Place, letter: Letter, found: Found) -> Posted:
         """What is missing, in order; answers the thread's first message."""
