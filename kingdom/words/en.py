@@ -59,6 +59,7 @@ SENTENCES: dict[str, str] = {
     # What the king says to people who write to the kingdom.
     "king_hello": "Hello! This is how things stand:",
     "king_welcome": "You are welcome!",
+    "king_no_words": "Please say in words what you would like; I do not read files.",
     "king_at_work": "At work ({count}):",
     "king_queued": "Next ({count}):",
     "king_idle": "Nothing is being done just now.",

@@ -66,6 +66,7 @@ SENTENCES: dict[str, str] = {
     # What the king says to people who write to the kingdom.
     "king_hello": "안녕하세요! 지금 상황은 이렇습니다:",
     "king_welcome": "천만에요!",
+    "king_no_words": "원하시는 일을 글로 알려 주세요. 파일은 읽지 않습니다.",
     "king_at_work": "진행 중 ({count}):",
     "king_queued": "다음 차례 ({count}):",
     "king_idle": "지금은 하고 있는 일이 없습니다.",
