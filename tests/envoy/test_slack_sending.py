@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -405,12 +404,23 @@ def test_another_kingdoms_message_of_the_same_name_is_not_ours(
 ) -> None:
     another = BaseDir(scratch / "another")
     configure(another, server)
-    publish(another, start(1, content="theirs", created_at=START - timedelta(seconds=1)))
+    publish(another, start(1, content="theirs", created_at=START))
     one_life(another)
     publish(base, start(1))
     claim_and_die(base, "messages", "envoy", FIRST)
     slack_life().go()
     assert texts(server) == ["theirs", "taken up"]
+
+
+def test_one_that_an_earlier_version_posted_is_ours(
+    base: BaseDir, server: FakeSlack, slack_life: Callable[[], Life]
+) -> None:
+    publish(base, start(1))
+    slack_life().go()
+    del server.in_channel()[0]["metadata"]["event_payload"]["kingdom"]
+    forget(base, FIRST)
+    slack_life().go()
+    assert ids(server) == [(FIRST, 1)]
 
 
 def test_an_outage_that_begins_with_an_answer_lost_repeats_nothing(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
+from hashlib import sha256
+from socket import gethostname
 
 from kingdom.clients.slack import Slack
 from kingdom.clients.slack_access import find_app_token, find_token
@@ -12,15 +14,17 @@ from kingdom.clients.slack_socket import SlackSocket
 from kingdom.envoy.rendering import Rendering
 from kingdom.envoy.transport import Reply
 from kingdom.envoy.transports.slack.carrier import SlackCarrier
+from kingdom.envoy.transports.slack.crowd import Crowd
 from kingdom.envoy.transports.slack.ear import Ear
 from kingdom.envoy.transports.slack.letters import Letters
 from kingdom.envoy.transports.slack.memory import Memory
-from kingdom.envoy.transports.slack.notices import Notices
+from kingdom.envoy.transports.slack.notices import Notice, Notices
 from kingdom.envoy.transports.slack.permits import Permits
 from kingdom.envoy.transports.slack.places import Places, channel_of, default_channel
 from kingdom.envoy.transports.slack.rounds import Rounds
 from kingdom.runtime.role import Setting
 from kingdom.settings.envoy import Slack as SlackSettings
+from kingdom.store.paths import BaseDir
 from kingdom.words import Words
 
 _KNOCK_AGAIN = timedelta(seconds=60)  # with a token that Slack does not accept
@@ -46,7 +50,12 @@ def made(
     def nothing_asked(reply: Reply) -> None:
         notices.tell(reply, "closed", words()("envoy_nothing_asked"))
 
+    def crowded() -> None:
+        day, place = f"{clock.now():%Y-%m-%d}", places.channel("")
+        notices.say(Notice(f"crowded {day}", "crowded", words()("envoy_crowded"), place))
+
     clock, log = setting.clock, setting.log
+    kingdom = name_of(setting.base)
     token = find_token(setting.environment, given().bot_token_env)
     default_channel(channel_of(given()))
     slack = Slack(
@@ -60,7 +69,7 @@ def made(
     memory = Memory(setting.base, sync=sync)
     places = Places(slack, lambda: channel_of(given()))
     permits = Permits(slack, clock, given)
-    notices = Notices(slack, memory, clock, log)
+    notices = Notices(slack, memory, clock, log, kingdom)
     rounds = Rounds(slack, memory, clock, log, lambda: _spoken_in(places, permits, memory))
     socket = _socket(setting)
     ear = Ear(
@@ -74,7 +83,22 @@ def made(
         seconds=lambda: given().polling_seconds,
         nothing_asked=nothing_asked,
     )
-    return SlackCarrier(slack, clock, letters, places=places, ear=ear, notices=notices, log=log)
+    return SlackCarrier(
+        slack,
+        clock,
+        letters,
+        places=places,
+        ear=ear,
+        notices=notices,
+        crowd=Crowd(socket, given().app_token_env, log, crowded),
+        kingdom=kingdom,
+        log=log,
+    )
+
+
+def name_of(base: BaseDir) -> str:
+    """Not the same for any two kingdoms, also when one is a copy of the other."""
+    return sha256(f"{gethostname()}:{base.root}".encode()).hexdigest()[:12]
 
 
 def _socket(setting: Setting) -> SlackSocket | None:
