@@ -166,3 +166,24 @@ def test_one_that_was_not_said_before_the_end_counts_for_nothing(
     clock.advance(3)
     heard.hears(heard.server.says("C0KINGDOM", "hello?", user=STRANGER, thread_ts=thread))
     assert len(heard.notices()) == 1
+
+
+def test_a_reaction_that_slack_limits_is_set_later_also_by_the_next_envoy(
+    heard: Scene, clock: MovableClock
+) -> None:
+    kept = Path(heard.base.path("state/envoy/reactions.json"))
+    heard.server.faults.append(Fault("reactions.add", status=429, headers={"Retry-After": "30"}))
+    heard.ask()
+    assert "reactions" not in heard.server.in_channel()[0]
+    heard.begin()
+    clock.advance(60)
+    heard.life.go()
+    assert heard.server.in_channel()[0]["reactions"] == ["eyes", "raising_hand"]
+    assert not kept.exists()
+
+
+@pytest.mark.parametrize("content", ["", "{", "{}", '[["C1"], 7, ["C1", "1.1", "eyes", 1]]'])
+def test_reactions_kept_in_a_damaged_file_are_none(heard: Scene, content: str) -> None:
+    Path(heard.base.path("state/envoy/reactions.json")).write_text(content)
+    heard.begin()
+    assert heard.server.calls("reactions.add") == []

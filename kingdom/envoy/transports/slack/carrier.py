@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from kingdom.clients.slack import Posted, Slack
 from kingdom.clients.slack_faults import SlackRefused
-from kingdom.clock import Clock, isoformat
+from kingdom.clock import isoformat
 from kingdom.envoy.questions import Question, Questions
 from kingdom.envoy.transport import Heard, Reply, Thread
 from kingdom.envoy.transports.slack.crowd import Crowd
@@ -49,12 +49,12 @@ class SlackCarrier:
     def __init__(
         self,
         slack: Slack,
-        clock: Clock,
         letters: Callable[[], Letters],
         *,
         places: Places,
         ear: Ear,
         notices: Notices,
+        marks: Marks,
         crowd: Crowd,
         kingdom: str,
         log: FilteringBoundLogger,
@@ -69,7 +69,7 @@ class SlackCarrier:
         self._crowd = crowd
         self._kingdom = kingdom
         self._log = log
-        self._marks = Marks(slack, clock, log)
+        self._marks = marks
 
     def send(
         self, message: MessageBase, thread: Thread | None, *, perhaps_sent: bool = False

@@ -17,6 +17,7 @@ from kingdom.envoy.transports.slack.carrier import SlackCarrier
 from kingdom.envoy.transports.slack.crowd import Crowd
 from kingdom.envoy.transports.slack.ear import Ear
 from kingdom.envoy.transports.slack.letters import Letters
+from kingdom.envoy.transports.slack.marks import Marks
 from kingdom.envoy.transports.slack.memory import Memory
 from kingdom.envoy.transports.slack.notices import Notice, Notices
 from kingdom.envoy.transports.slack.permits import Permits
@@ -85,11 +86,11 @@ def made(
     )
     return SlackCarrier(
         slack,
-        clock,
         letters,
         places=places,
         ear=ear,
         notices=notices,
+        marks=Marks(slack, clock, log, setting.base),
         crowd=Crowd(socket, given().app_token_env, log, crowded),
         kingdom=kingdom,
         log=log,
