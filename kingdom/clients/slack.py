@@ -130,6 +130,10 @@ class Slack:
                 return _text(one, "id")
         return ""
 
+    def channel(self, id_: str) -> Entry:
+        found = self._ask("conversations.info", {"channel": id_}, about=id_).get("channel")
+        return found if isinstance(found, dict) else {}
+
     def user(self, id_: str) -> Entry:
         found = self._ask("users.info", {"user": id_}, about=id_).get("user")
         return found if isinstance(found, dict) else {}
