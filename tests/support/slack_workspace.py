@@ -160,6 +160,10 @@ class Workspace:
         known = [_described(one) for one in self.channels.values() if one.name]
         return self._page(known, given, "channels")
 
+    def joined(self, given: Entry) -> Entry:
+        known = [one for one in self.channels.values() if one.name and one.is_member]
+        return self._page([_described(one) for one in known], given, "channels")
+
     def history(self, given: Entry) -> Entry:
         """Newest first, without what is in threads."""
         channel = self._readable(given)
@@ -322,6 +326,7 @@ _METHODS: dict[str, Callable[[Workspace, Entry], Entry]] = {
     "conversations.replies": Workspace.replies,
     "reactions.add": Workspace.react,
     "reactions.remove": Workspace.unreact,
+    "users.conversations": Workspace.joined,
     "users.info": Workspace.user,
     "usergroups.users.list": Workspace.group,
     "files.getUploadURLExternal": Workspace.upload_url,

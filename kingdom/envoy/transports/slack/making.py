@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import timedelta
 from hashlib import sha256
+from itertools import islice
 from socket import gethostname
 
 from kingdom.clients.slack import Slack
@@ -28,6 +29,7 @@ from kingdom.settings.envoy import Slack as SlackSettings
 from kingdom.store.paths import BaseDir
 from kingdom.words import Words
 
+_MOST_JOINED = 100  # channels; the memory of what was heard keeps twice as many
 _KNOCK_AGAIN = timedelta(seconds=60)  # with a token that Slack does not accept
 
 
@@ -71,8 +73,13 @@ def made(
     places = Places(slack, lambda: channel_of(given()))
     permits = Permits(slack, clock, given)
     notices = Notices(slack, memory, clock, log, kingdom)
-    rounds = Rounds(slack, memory, clock, log, lambda: _spoken_in(places, permits, memory))
     socket = _socket(setting)
+    joined = Joined(slack, socket)
+
+    def spoken_in() -> list[str]:
+        return list(dict.fromkeys((*_spoken_in(places, permits, memory), *joined.channels())))
+
+    rounds = Rounds(slack, memory, clock, log, spoken_in)
     ear = Ear(
         slack,
         memory,
@@ -95,6 +102,28 @@ def made(
         kingdom=kingdom,
         log=log,
     )
+
+
+class Joined:
+    """With a socket the app is heard wherever it is in; so that is where to catch up. Asked once
+    for each line that was made."""
+
+    def __init__(self, slack: Slack, socket: SlackSocket | None) -> None:
+        self._slack = slack
+        self._socket = socket
+        self._lines = -1
+        self._known: list[str] = []
+
+    def channels(self) -> list[str]:
+        if self._socket is None or self._socket.lines == self._lines:
+            return self._known
+        lines = self._socket.lines
+        try:
+            self._known = list(islice(filter(None, self._slack.joined()), _MOST_JOINED))
+        except SlackRefused:
+            self._known = []
+        self._lines = lines
+        return self._known
 
 
 def name_of(base: BaseDir) -> str:
