@@ -130,6 +130,16 @@ class Slack:
                 return _text(one, "id")
         return ""
 
+    def joined(self) -> Iterator[str]:
+        """The channels that the app is in."""
+        asked = {"types": "public_channel,private_channel", "exclude_archived": True}
+        pages = self._pages("users.conversations", "channels", asked)
+        return (_text(one, "id") for one in pages)
+
+    def channel(self, id_: str) -> Entry:
+        found = self._ask("conversations.info", {"channel": id_}, about=id_).get("channel")
+        return found if isinstance(found, dict) else {}
+
     def user(self, id_: str) -> Entry:
         found = self._ask("users.info", {"user": id_}, about=id_).get("user")
         return found if isinstance(found, dict) else {}

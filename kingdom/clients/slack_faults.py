@@ -79,6 +79,20 @@ class SlackRefused(NeverWorks):
         return SlackRefused(self.sentence, error=self.error, remedy=remedy, code=self.code)
 
 
+class SlackCrowded(NeverWorks):
+    """Slack gives each thing that people do to one of all lines with the same app token."""
+
+    code = "slack_crowded"
+
+    def __init__(self, variable: str) -> None:
+        super().__init__(
+            f"Another program listens with the token in {variable}, too, so some of what people "
+            "say and press never arrives here.",
+            remedy="One app, one kingdom: stop the other one, or make an app of its own for it "
+            "with: kingdom envoy manifest",
+        )
+
+
 def limit_in(
     status: int, headers: Mapping[str, str], error: str, now: datetime
 ) -> SlackLimited | None:

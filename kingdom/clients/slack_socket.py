@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 PING = 3.0  # seconds
 SILENCE = 10.0  # without an answer to a ping: the line is dead, whatever the kernel believes
 FIRST_PAUSE, LONGEST_PAUSE, AFTER_REFUSAL = 1.0, 60.0, 300.0
+RECOUNT, RECOUNT_GAP = 120.0, 5.0  # when others seem to listen, too; then how long without a line
+RECOUNT_AGAIN = 3600.0  # once that was sure
 STEADY = 10.0  # a line that stood so long is followed by another at once
 _MOST_WAITING = 10_000  # envelopes; Slack sends again what was not acknowledged
 _BUFFER = 65_536  # the library recurses once for each of these in a message
@@ -67,8 +69,11 @@ class SlackSocket:
         self._leaves = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._ended = Event()
         self._thread = Thread(target=self._live, name="slack-socket", daemon=True)
+        self._recount_at = float("inf")
+        self._recounts = False  # the line was left for that alone
         self.lines = 0  # made so far
         self.is_up = False
+        self.others = 0  # lines of other programs with the same token, once that is sure
 
     def start(self) -> None:
         self._thread.start()
@@ -119,6 +124,7 @@ class SlackSocket:
             else:
                 is_steady = self._clock.monotonic() - began > STEADY
                 pause = 0.0 if is_steady else self._grown(pause)
+                pause = RECOUNT_GAP if self._recounts else pause
 
     def _grown(self, pause: float) -> float:
         return min(max(pause * 2, self._first_pause), LONGEST_PAUSE)
@@ -181,6 +187,9 @@ class SlackSocket:
         while not watched.poll(self._ping * 1000) and line.is_active():
             if self._seconds() - (line.last_ping_pong_time or began) > self._silence:
                 return
+            if self._clock.monotonic() > self._recount_at:
+                self._recounts = True
+                return
             try:
                 line.ping(f"{line.session_id}:{self._seconds()}")
             except OSError:
@@ -204,6 +213,7 @@ class SlackSocket:
             return
         kind, id_, payload = (told.get(key) for key in ("type", "envelope_id", "payload"))
         if kind == "hello":
+            self._count(told.get("num_connections"))
             self.lines, self.is_up = self.lines + 1, True
         elif kind == "disconnect":
             self._part(told.get("reason"))
@@ -211,6 +221,15 @@ class SlackSocket:
             given = payload if isinstance(payload, dict) else {}
             self._came.append(Envelope(id_, str(kind), given))
         os.eventfd_write(self._wakes, 1)
+
+    def _count(self, lines: Any) -> None:
+        """Slack may still count a line of ours that is gone, so more than one proves nothing until
+        it is said again long after, to a line that followed a pause without any."""
+        others = lines - 1 if isinstance(lines, int) else 0
+        is_sure, self._recounts = self._recounts or self.others > 0, False
+        self.others = others if is_sure and others > 0 else 0
+        again = RECOUNT_AGAIN if self.others else RECOUNT
+        self._recount_at = self._clock.monotonic() + again if others > 0 else float("inf")
 
     def _part(self, reason: Any) -> None:
         """After a mere warning there are some seconds yet."""

@@ -18,15 +18,21 @@ from kingdom.models.part import Part
 from kingdom.words import Words
 
 DAILY = "daily_report"
+_MOST_DATES = 31  # of one kind that are remembered
 _NO_TASKS = dict.fromkeys(("created", "completed", "failed", "needs_human"), 0)
 _NO_SOLDIERS = dict.fromkeys(("spawned", "timeout"), 0)
 
 
 class SentReport(Part):
-    """An entry of `report-sent.json`: the last report of one kind."""
+    """An entry of `report-sent.json`: the last report of one kind, and those before it, which may
+    come late or once more."""
 
     date: str
     msg_id: Id
+    earlier: dict[str, Id] | None = None  # by date
+
+    def known(self) -> dict[str, Id]:
+        return {**(self.earlier or {}), self.date: self.msg_id}
 
 
 SentReports = Mapping[str, SentReport]
@@ -51,18 +57,20 @@ def shown_before(message: MessageBase, sent: SentReports) -> str:
     """The other message that brought this very report; empty if none did."""
     edition = edition_of(message)
     last = sent.get(edition.kind) if edition else None
-    if edition is None or last is None or last.date != edition.date:
-        return ""
-    return last.msg_id if last.msg_id != message.id else ""
+    known = last.known().get(edition.date, "") if edition and last else ""
+    return known if known != message.id else ""
 
 
 def after(message: MessageBase, sent: SentReports) -> SentReports:
-    """What is known once this message was shown; an older report that comes late is no news."""
+    """What is known once this message was shown; of each date the first that brought it."""
     edition = edition_of(message)
     last = sent.get(edition.kind) if edition else None
-    if edition is None or (last is not None and last.date >= edition.date):
+    known = last.known() if last else {}
+    if edition is None or edition.date in known:
         return sent
-    return {**sent, edition.kind: SentReport(date=edition.date, msg_id=message.id)}
+    *earlier, newest = sorted({**known, edition.date: message.id}.items())[-_MOST_DATES:]
+    entry = SentReport(date=newest[0], msg_id=newest[1], earlier=dict(earlier) or None)
+    return {**sent, edition.kind: entry}
 
 
 def title(message: MessageBase, words: Words) -> str:

@@ -96,6 +96,12 @@ OF_SERVICES = (
         "Add the one that is named under OAuth & Permissions, and install the app again.",
     ),
     Failure(
+        "slack_crowded",
+        "never",
+        "Another program listens with the same Slack app, and Slack gives each answer to one.",
+        "Stop the other one, or make it an app of its own with: kingdom envoy manifest.",
+    ),
+    Failure(
         "slack_refused",
         "never",
         "Slack refuses what was asked of it.",

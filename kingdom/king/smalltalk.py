@@ -1,6 +1,7 @@
 """Greetings, thanks, "what are you doing?": what needs no soldier, and what is said to it. Pure.
 
-Only a text that is nothing else counts: whatever has more content is for a general.
+Only a text that is nothing else counts: whatever has more content is for a general. One without any
+words, such as a file or a mere call, asks for some.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Literal
 
 from kingdom.words import Words
 
-Kind = Literal["greeting", "standing", "thanks"]
+Kind = Literal["greeting", "standing", "thanks", "wordless"]
 MOST_NAMED = 5
 _LONGEST = 100
 _SHORTCODE = re.compile(r":[a-z0-9_+-]+:")
@@ -70,12 +71,16 @@ def kind_of(text: str) -> Kind | None:
         return None
     plain = _APOSTROPHE.sub("", _SHORTCODE.sub(" ", text.casefold()))
     plain = " ".join(_MARKS.sub(" ", plain).split())
+    if not plain:
+        return "wordless"
     return next((kind for kind, one in _PATTERNS if one.fullmatch(plain)), None)
 
 
 def answer(kind: Kind, standing: Standing, words: Words) -> str:
     if kind == "thanks":
         return words("king_welcome")
+    if kind == "wordless":
+        return words("king_no_words")
     lines = [words("king_hello")] if kind == "greeting" else []
     lines += _listed("king_at_work", standing.at_work, words)
     lines += _listed("king_queued", standing.queued, words)

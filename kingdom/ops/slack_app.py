@@ -7,12 +7,13 @@ from typing import Any
 
 from kingdom.clients.slack import Posted, Slack
 from kingdom.clients.slack_access import find_app_token, find_token
-from kingdom.clients.slack_faults import SlackRefused
+from kingdom.clients.slack_faults import SlackCrowded, SlackRefused
 from kingdom.clock import Clock, SystemClock
 from kingdom.envoy.transports.slack.marks import SEEN
-from kingdom.envoy.transports.slack.permits import Permits
 from kingdom.envoy.transports.slack.places import Places, channel_of
-from kingdom.errors import NeverWorks
+from kingdom.errors import ConfigurationError, NeverWorks
+from kingdom.ops.slack_speakers import Speaker, speakers_in
+from kingdom.ops.status import transport_problem
 from kingdom.runtime.config import load_config
 from kingdom.settings.envoy import Slack as SlackSettings
 from kingdom.store.paths import BaseDir
@@ -84,24 +85,47 @@ def trial(
     finally:
         slack.delete(posted)
     yield "It was removed."
-    yield _listens_to(given, Permits(slack, clock, lambda: given))
+    speakers = speakers_in(given, slack)
+    yield _listens_to(speakers)
     yield _try_to_listen(given, environment, clock)
+    for problem in (_unknown(speakers), crowded(base, given), _unused(settings.envoy.transport)):
+        if problem is not None:
+            raise problem
 
 
-def _listens_to(given: SlackSettings, permits: Permits) -> str:
-    people = permits.people()
-    names = {one: permits.name_of(one) for one in people}
-    told = [
-        f"{name} ({one})" if name != one else f"{one}, whom Slack does not know"
-        for one, name in names.items()
-    ]
-    told += [one for one in given.allowed_users if one not in people]
-    if not told:
+def _listens_to(speakers: list[Speaker]) -> str:
+    if not speakers:
         return (
             "Nobody may give it work or answers: set slack.owner in config/local/envoy.yaml to "
             "your member id."
         )
-    return f"Those may give it work and answers: {', '.join(told)}."
+    return f"Those may give it work and answers: {', '.join(map(str, speakers))}."
+
+
+def _unknown(speakers: list[Speaker]) -> NeverWorks | None:
+    wrong = ", ".join(f"{one.id} {one.flaw}" for one in speakers if one.flaw)
+    if not wrong:
+        return None
+    return NeverWorks(
+        f"slack.owner and slack.allowed_users name some that cannot speak to it: {wrong}.",
+        remedy="Correct them in config/local/envoy.yaml; a channel must have the app invited.",
+        code="slack_no_channel",
+    )
+
+
+def crowded(base: BaseDir, given: SlackSettings) -> NeverWorks | None:
+    """As the envoy that runs has found; a line of our own would take what is meant for it."""
+    known = transport_problem(base) or {}
+    return SlackCrowded(given.app_token_env) if known.get("code") == SlackCrowded.code else None
+
+
+def _unused(transport: str) -> ConfigurationError | None:
+    if transport == "slack":
+        return None
+    return ConfigurationError(
+        f"The app is in order, but Slack is not used: transport is {transport}.",
+        remedy="Set transport: slack in config/local/envoy.yaml, then: kingdom restart",
+    )
 
 
 def _try_to_listen(given: SlackSettings, environment: Mapping[str, str], clock: Clock) -> str:

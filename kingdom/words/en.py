@@ -24,6 +24,10 @@ SENTENCES: dict[str, str] = {
     "envoy_nothing_asked": (
         "Nothing is asked in this thread now; for new work, call me by name or write me directly."
     ),
+    "envoy_crowded": (
+        "Another program listens with the same Slack app, so some answers and messages never reach "
+        "me. Please stop it, or make it an app of its own with: kingdom envoy manifest"
+    ),
     "envoy_attached": "The whole text is attached ({characters} characters).",
     "envoy_trial": "A test of the connection; this message is removed at once.",
     "envoy_part": "Part {number} of {of}",
@@ -59,6 +63,7 @@ SENTENCES: dict[str, str] = {
     # What the king says to people who write to the kingdom.
     "king_hello": "Hello! This is how things stand:",
     "king_welcome": "You are welcome!",
+    "king_no_words": "Please say in words what you would like; I do not read files.",
     "king_at_work": "At work ({count}):",
     "king_queued": "Next ({count}):",
     "king_idle": "Nothing is being done just now.",

@@ -30,6 +30,10 @@ SENTENCES: dict[str, str] = {
     "envoy_nothing_asked": (
         "지금 이 스레드에서 묻는 것은 없습니다. 새 일은 저를 언급하거나 직접 메시지로 알려 주세요."
     ),
+    "envoy_crowded": (
+        "다른 프로그램이 같은 Slack 앱으로 듣고 있어 답과 메시지 일부가 저에게 오지 않습니다. "
+        "그것을 멈추거나 그쪽 앱을 따로 만들어 주세요: kingdom envoy manifest"
+    ),
     "envoy_attached": "전체 내용은 첨부 파일에 있습니다({characters}자).",
     "envoy_trial": "연결을 확인하는 메시지이며 곧 지워집니다.",
     "envoy_part": "{of}개 중 {number}번째",
@@ -66,6 +70,7 @@ SENTENCES: dict[str, str] = {
     # What the king says to people who write to the kingdom.
     "king_hello": "안녕하세요! 지금 상황은 이렇습니다:",
     "king_welcome": "천만에요!",
+    "king_no_words": "원하시는 일을 글로 알려 주세요. 파일은 읽지 않습니다.",
     "king_at_work": "진행 중 ({count}):",
     "king_queued": "다음 차례 ({count}):",
     "king_idle": "지금은 하고 있는 일이 없습니다.",

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 import yaml
 
+from kingdom.clients.slack_faults import SlackCrowded
+from kingdom.envoy.standing import Standing
 from kingdom.errors import EXIT_DONE, EXIT_FAILED, EXIT_USAGE
 from kingdom.ops.slack_app import SCOPES
+from kingdom.runtime.processes import Seat
+from kingdom.store.formats import write_format
 from kingdom.store.paths import BaseDir
 from tests.support.cli import Said, kingdom, one_sentence
 from tests.support.slack_life import ENVIRONMENT, WITH_SOCKET, configure
 from tests.support.slack_scopes import SCOPES as ASKED_FOR
 from tests.support.slack_server import FakeSlack, Fault
-from tests.support.slack_workspace import OWNER, TOKEN
+from tests.support.slack_workspace import OWNER, TOKEN, Channel
 
 
 @pytest.fixture
@@ -62,13 +67,55 @@ def test_the_app_token_is_tried_too(base: BaseDir, server: FakeSlack) -> None:
 
 
 def test_it_is_said_who_may_speak(base: BaseDir, server: FakeSlack) -> None:
-    configure(base, server, allowed=("U0GONE", "C0KINGDOM"))
-    named = "ada (U0OWNER), U0GONE, whom Slack does not know, C0KINGDOM."
-    assert f"Those may give it work and answers: {named}" in tried(base).lines
+    server.groups["S0TEAM"] = [OWNER, "U0BOB"]
+    configure(base, server, allowed=("S0TEAM", "C0KINGDOM"))
+    named = "ada (U0OWNER), 2 people (S0TEAM), #kingdom (C0KINGDOM)."
+    said = tried(base)
+    assert (said.code, f"Those may give it work and answers: {named}" in said.lines) == (0, True)
     configure(base, server)
     path = Path(base.config, "envoy.yaml")
     path.write_text(path.read_text().replace(f"owner: {OWNER}", "owner: ''"))
     assert any(line.startswith("Nobody may give it work") for line in tried(base).lines)
+
+
+def test_each_that_cannot_speak_is_named(base: BaseDir, server: FakeSlack) -> None:
+    server.channels["C0OVER"] = Channel("C0OVER", "over", is_archived=True)
+    wrong = ("U0GONE", "S0GONE", "C0GONE", "C0CLOSED", "C0OVER")
+    configure(base, server, allowed=("C0KINGDOM", *wrong))
+    said = tried(base)
+    assert said.code == EXIT_FAILED
+    assert (
+        "U0GONE (Slack knows no such person), S0GONE (Slack knows no such user group), "
+        "C0GONE (Slack knows no such channel), C0CLOSED (the app is not in it), C0OVER (archived)."
+    ) in said.err
+    assert "C0KINGDOM" not in said.err
+
+
+def test_it_is_said_that_slack_is_not_used_yet(base: BaseDir, server: FakeSlack) -> None:
+    configure(base, server)
+    path = Path(base.config, "envoy.yaml")
+    path.write_text(path.read_text().replace("transport: slack", "transport: console"))
+    said = tried(base)
+    assert (said.code, len(said.lines)) == (EXIT_USAGE, 7)
+    assert "Slack is not used: transport is console." in said.err
+    assert "Set transport: slack in config/local/envoy.yaml" in said.err
+
+
+@pytest.mark.parametrize("command", [("envoy", "try"), ("doctor",)], ids=" ".join)
+def test_another_program_with_the_same_app_is_told_of(
+    base: BaseDir, server: FakeSlack, command: tuple[str, ...]
+) -> None:
+    configure(base, server)
+    found = SlackCrowded("SLACK_APP_TOKEN")
+    standing = Standing(base)
+    Path(base.path("state/envoy")).mkdir(parents=True)
+    standing.hears(found)
+    write_format(base)
+    with closing(Seat(base, "envoy").take()):
+        said = kingdom(*command, base=base, env=WITH_SOCKET)
+    assert found.sentence in said.out + said.err
+    said = kingdom(*command, base=base, env=WITH_SOCKET)
+    assert found.sentence not in said.out + said.err, "nobody is there to know"
 
 
 @pytest.mark.parametrize("scope", sorted(SCOPES))

@@ -68,6 +68,25 @@ def test_the_second_of_a_day_is_marked_and_not_shown(
     assert "msg-20260207-001 had brought the same report" in said
 
 
+def test_one_that_comes_late_is_shown_and_its_second_is_not(
+    base: BaseDir, live: Callable[..., Life]
+) -> None:
+    dates = ["2026-02-06", "2026-02-07", "2026-02-06", "2026-02-05", "2026-02-07", "2026-02-05"]
+    for number, date in enumerate(dates, 1):
+        publish(base, report(number, date))
+        live().go()
+    assert shown(base) == ["msg-20260207-001", "msg-20260207-002", "msg-20260207-004"]
+    assert load(base, "messages/sent", "msg-20260207-006")["duplicate_of"] == "msg-20260207-004"
+
+
+def test_what_is_known_of_former_reports_stays_small() -> None:
+    sent: reports.SentReports = {}
+    for day in range(1000):
+        sent = reports.after(report(day, f"{2000 + day}-01-01"), sent)
+    (last,) = sent.values()
+    assert (last.date, len(last.known())) == ("2999-01-01", 31)
+
+
 def test_also_across_restarts_and_when_the_notes_are_lost(
     base: BaseDir, live: Callable[..., Life]
 ) -> None:
@@ -142,10 +161,11 @@ def test_one_that_does_not_say_what_it_is_of_is_always_shown(context: dict[str, 
     assert shown_before(report(context=context), {"x": SentReport(date="d", msg_id="m")}) == ""
 
 
-def test_an_older_one_that_comes_late_is_no_news() -> None:
+def test_an_older_one_that_comes_late_is_not_the_last() -> None:
     last = {"daily_report": SentReport(date="2026-02-08", msg_id="m")}
     assert shown_before(report(1, "2026-02-07"), last) == ""
-    assert reports.after(report(1, "2026-02-07"), last) == last
+    known = reports.after(report(1, "2026-02-07"), last)["daily_report"]
+    assert (known.date, known.earlier) == ("2026-02-08", {"2026-02-07": "msg-20260207-001"})
 
 
 # Made to be read

@@ -20,9 +20,12 @@ from tests.support.slack_blocks import flaw_in, mentions_in, shown_in
 from tests.support.slack_workspace import LONGEST_BLOCKS, LONGEST_TEXT, OWNER, Refusal, Workspace
 
 
-def letter_of(message: Any, language: str = "en", owner: str = OWNER) -> Letter:
+def letter_of(
+    message: Any, language: str = "en", owner: str = OWNER, *, has_buttons: bool = True
+) -> Letter:
     words = Words(language)
-    return Letters(words, Rendering(words, UTC), owner=owner).letter(message)
+    letters = Letters(words, Rendering(words, UTC), owner=owner, has_buttons=has_buttons)
+    return letters.letter(message)
 
 
 def said(message: Any, **options: Any) -> str:
@@ -31,9 +34,9 @@ def said(message: Any, **options: Any) -> str:
     return "\n".join(shown_in({"text": one.text, "blocks": one.blocks}) for one in parts)
 
 
-def judged(message: Any) -> Letter:
+def judged(message: Any, **options: Any) -> Letter:
     """Slack takes every part of it, and so do the models of its library."""
-    letter = letter_of(message)
+    letter = letter_of(message, **options)
     workspace = Workspace()
     for part in letter.parts:
         for text, blocks in ((part.text, part.blocks), (part.whole, [])):

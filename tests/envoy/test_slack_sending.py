@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from kingdom.runtime.processes import Seat
 from kingdom.store.formats import write_format
 from kingdom.store.paths import BaseDir
 from tests.support.cli import claim_and_die, kingdom
-from tests.support.envoy import TASK, Life, internal, mappings, publish, question, start
+from tests.support.envoy import TASK, Life, awaiting, internal, mappings, publish, question, start
 from tests.support.kingdom import START, MovableClock, counts, load, message
 from tests.support.slack_life import ENVIRONMENT, configure, ids, one_life, texts
 from tests.support.slack_server import FakeSlack, Fault
@@ -46,6 +45,49 @@ def test_one_task_one_thread(
     sent = load(base, "messages/sent", FIRST)
     assert (sent["channel"], sent["thread_ts"]) == ("C0KINGDOM", parent["ts"])
     assert mappings(base) == {}
+
+
+@pytest.mark.parametrize("error", ["", "message_not_found", "cannot_reply_to_message"])
+def test_a_question_whose_thread_is_gone_begins_another(
+    base: BaseDir, server: FakeSlack, slack_life: Callable[[], Life], error: str
+) -> None:
+    publish(base, start(1))
+    slack_life().go()
+    if error:
+        server.faults.append(Fault(error=error))
+    else:
+        server.channels["C0KINGDOM"].messages.clear()
+    publish(base, question(2), update(3))
+    slack_life().go()
+    *_, parent, reply = server.in_channel()
+    assert ids(server)[-2:] == [("msg-20260207-002", 1), ("msg-20260207-003", 1)]
+    assert ("thread_ts" in parent, reply["thread_ts"]) == (False, parent["ts"])
+    assert mappings(base)[TASK]["thread_ts"] == parent["ts"]
+    assert awaiting(base)[TASK]["thread_ts"] == parent["ts"], "where it is listened for"
+    assert counts(base) == {"messages/sent": 3}
+
+
+def test_it_begins_one_other_thread_also_if_nobody_heard_that_it_did(
+    base: BaseDir, server: FakeSlack, slack_life: Callable[[], Life], clock: MovableClock
+) -> None:
+    publish(base, start(1))
+    slack_life().go()
+    server.channels["C0KINGDOM"].messages.clear()
+    posts: list[str] = []
+
+    def lose_the_second(stage: str, method: str) -> None:
+        if (stage, method) == ("received", "chat.postMessage"):
+            posts.append(method)
+            server.faults += [Fault(lost="after")] if len(posts) == 1 else []
+
+    server.hook = lose_the_second
+    publish(base, question(2))
+    life = slack_life()
+    for _ in range(5):
+        life.go()
+        clock.advance(600)
+    assert (len(posts), ids(server)) == (3, [("msg-20260207-002", 1)])
+    assert mappings(base)[TASK]["thread_ts"] == server.in_channel()[0]["ts"]
 
 
 def test_every_type_of_message_can_be_sent(
@@ -362,12 +404,23 @@ def test_another_kingdoms_message_of_the_same_name_is_not_ours(
 ) -> None:
     another = BaseDir(scratch / "another")
     configure(another, server)
-    publish(another, start(1, content="theirs", created_at=START - timedelta(seconds=1)))
+    publish(another, start(1, content="theirs", created_at=START))
     one_life(another)
     publish(base, start(1))
     claim_and_die(base, "messages", "envoy", FIRST)
     slack_life().go()
     assert texts(server) == ["theirs", "taken up"]
+
+
+def test_one_that_an_earlier_version_posted_is_ours(
+    base: BaseDir, server: FakeSlack, slack_life: Callable[[], Life]
+) -> None:
+    publish(base, start(1))
+    slack_life().go()
+    del server.in_channel()[0]["metadata"]["event_payload"]["kingdom"]
+    forget(base, FIRST)
+    slack_life().go()
+    assert ids(server) == [(FIRST, 1)]
 
 
 def test_an_outage_that_begins_with_an_answer_lost_repeats_nothing(

@@ -287,3 +287,20 @@ def test_an_answer_that_comes_again_when_nothing_is_asked_any_more_is_told_nothi
     heard.server.lines.replay(answer)
     heard.hears(answer)
     assert heard.notices() == []
+
+
+def test_a_call_in_any_channel_is_heard_though_there_was_no_line(
+    heard: Scene, clock: MovableClock
+) -> None:
+    made, server = heard.server.lines.made, heard.server
+    server.lines.drop()
+    heard.until(lambda: not server.lines.open, "the line is gone")
+    server.said("C0DEV", f"<@{BOT}> please look")
+    heard.until(lambda: server.lines.made > made, "there is another")
+    heard.until(heard.events, "it is heard")
+    assert [one["payload"]["text"] for one in heard.events()] == ["please look"]
+    asked = len(server.calls("users.conversations"))
+    for _ in range(10):
+        clock.advance(60)
+        heard.life.go()
+    assert len(server.calls("users.conversations")) == asked, "once for each line"

@@ -95,6 +95,18 @@ def test_it_is_answered_also_while_no_work_is_let_in(
     assert reason in told["content"]
 
 
+@pytest.mark.parametrize("text", ["", "<@U9>", "  "], ids=["a mere file", "a mere call", "blank"])
+def test_who_says_nothing_is_asked_for_words_and_no_soldier_starts(
+    open_court: Court, text: str
+) -> None:
+    open_court.send(said("1", text, "7.1"))
+    open_court.king().step()
+    (told,) = open_court.all("messages")
+    assert told["content"] == "Please say in words what you would like; I do not read files."
+    assert (told["channel"], told["thread_ts"]) == ("C1", "7.1")
+    assert open_court.all("tasks") == []
+
+
 def test_what_goes_on_is_not_told_to_outsiders(open_court: Court) -> None:
     open_court.send(said("1", "status", "7.1").revised(trust="outside"))
     open_court.king().step()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
 
-from kingdom.king.smalltalk import MOST_NAMED, Standing, answer, kind_of
+from kingdom.king.smalltalk import MOST_NAMED, Kind, Standing, answer, kind_of
 from kingdom.words import LANGUAGES, Words
 
 
@@ -38,10 +40,15 @@ def test_thanks(text: str) -> None:
     assert kind_of(text) == "thanks"
 
 
+@pytest.mark.parametrize("text", ["", "   ", "👍", "?!", ":tada:", "\n"])
+def test_what_has_no_words(text: str) -> None:
+    assert kind_of(text) == "wordless"
+
+
 @pytest.mark.parametrize(
     "text",
     [
-        "", "   ", "👍", "hi, please review acme/web#42", "what are you doing with acme/web?",
+        "hi, please review acme/web#42", "what are you doing with acme/web?",
         "status of task-20260207-001", "hi" + "i" * 200, "history", "thanks, now merge it",
         "what happened to the review?", "안녕 그리고 리뷰 좀 해줘", "상태 코드 404를 고쳐줘",
         "gen-pr: hi", "hello world does not compile", "뭐해야 하는지 정리해줘",
@@ -80,5 +87,5 @@ def test_a_greeting_is_returned_and_trouble_is_said_instead_of_well() -> None:
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_each_language_has_an_answer(language: str) -> None:
     words = Words(language)
-    answers = [answer(kind, Standing(), words) for kind in ("greeting", "standing", "thanks")]
-    assert len(set(answers)) == 3
+    answers = [answer(kind, Standing(), words) for kind in get_args(Kind)]
+    assert len(set(answers)) == 4

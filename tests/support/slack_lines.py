@@ -66,6 +66,7 @@ class Lines:
     def __init__(self) -> None:
         self.open: list[Line] = []
         self.made = 0
+        self.others = 0  # lines that are counted besides
         self.sent: dict[str, Entry] = {}
         self.acknowledged: list[str] = []
         self.pings = 0
@@ -85,7 +86,7 @@ class Lines:
         line = Line(handler.connection)
         self.open.append(line)
         self.made += 1
-        line.send({"type": "hello", "num_connections": 1})
+        line.send({"type": "hello", "num_connections": len(self.open) + self.others})
         if self.sends_again:
             self.replay_what_was_not_acknowledged()
         try:

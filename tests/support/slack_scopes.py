@@ -13,6 +13,7 @@ SCOPES = {
     "conversations.replies": "channels:history",
     "reactions.add": "reactions:write",
     "reactions.remove": "reactions:write",
+    "users.conversations": "channels:read",
     "users.info": "users:read",
     "usergroups.users.list": "usergroups:read",
     "files.getUploadURLExternal": "files:write",

@@ -127,6 +127,8 @@ class Workspace:
         if metadata:
             kept["metadata"] = metadata
         if given.get("thread_ts"):
+            if not any(one["ts"] == given["thread_ts"] for one in channel.messages):
+                raise Refusal("thread_not_found")
             kept["thread_ts"] = given["thread_ts"]
         self.mentions += mentions_in(text, blocks, link_names=bool(given.get("link_names")))
         message = self._add(channel, kept)
@@ -157,6 +159,10 @@ class Workspace:
     def list(self, given: Entry) -> Entry:
         known = [_described(one) for one in self.channels.values() if one.name]
         return self._page(known, given, "channels")
+
+    def joined(self, given: Entry) -> Entry:
+        known = [one for one in self.channels.values() if one.name and one.is_member]
+        return self._page([_described(one) for one in known], given, "channels")
 
     def history(self, given: Entry) -> Entry:
         """Newest first, without what is in threads."""
@@ -320,6 +326,7 @@ _METHODS: dict[str, Callable[[Workspace, Entry], Entry]] = {
     "conversations.replies": Workspace.replies,
     "reactions.add": Workspace.react,
     "reactions.remove": Workspace.unreact,
+    "users.conversations": Workspace.joined,
     "users.info": Workspace.user,
     "usergroups.users.list": Workspace.group,
     "files.getUploadURLExternal": Workspace.upload_url,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -62,8 +63,18 @@ def test_the_last_step_leads_to_a_working_slack(
     publish(base, start(1))
     eventually(lambda: ids(server) == [("msg-20260207-001", 1)], "it speaks")
     eventually(lambda: server.lines.made == 1, "it hears")
-    server.says("D0OWNER" if "D0OWNER" in server.channels else "C0KINGDOM", "<@U0KINGDOM> hello")
-    eventually(lambda: server.lines.acknowledged, "what someone says is taken")
+    sent = server.says("C0KINGDOM", "<@U0KINGDOM> please look")
+    eventually(lambda: sent in server.lines.acknowledged, "what someone says is taken")
+    eventually(lambda: "please look" in heard(base), "and is an event of the kingdom's")
+
+
+def heard(base: BaseDir) -> list[str]:
+    """What people said, of all events there are, whatever became of them."""
+    said = []
+    for path in Path(base.path("queue", "events")).rglob("evt-slack-mention-*.json"):
+        with suppress(FileNotFoundError):  # it goes from one state to the next
+            said.append(json.loads(path.read_text())["payload"]["text"])
+    return said
 
 
 @pytest.mark.long

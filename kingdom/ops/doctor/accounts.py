@@ -19,7 +19,7 @@ from kingdom.clients.waits import http_date
 from kingdom.clock import SystemClock
 from kingdom.errors import KingdomError, TryLater
 from kingdom.ops.doctor.finding import PROBLEM, WARNING, Finding, Patient, fine
-from kingdom.ops.slack_app import missing_scopes
+from kingdom.ops.slack_app import crowded, missing_scopes
 from kingdom.sentinel.watchers.jira_query import composed, zone_of
 from kingdom.settings.envoy import Slack as SlackSettings
 from kingdom.settings.sentinel import GithubWatcher, JiraWatcher
@@ -136,6 +136,8 @@ def slack(patient: Patient) -> Iterator[Finding]:
     if missing is not None:
         yield Finding(PROBLEM, "slack", missing.sentence, missing.remedy)
     yield _listening(patient, given)
+    if patient.base and (problem := crowded(patient.base, given)) is not None:
+        yield Finding(PROBLEM, "slack", problem.sentence, problem.remedy)
 
 
 def _listening(patient: Patient, given: SlackSettings) -> Finding:

@@ -61,6 +61,10 @@ OF_SERVICES: dict[str, tuple[str, str]] = {
         "Slack 앱에 권한 범위(scope)가 모자랍니다.",
         "OAuth & Permissions에서 적힌 범위를 더하고 앱을 다시 설치하십시오.",
     ),
+    "slack_crowded": (
+        "다른 프로그램이 같은 Slack 앱으로 듣고 있고, Slack은 답을 한쪽에만 전합니다.",
+        "다른 쪽을 멈추거나 그쪽 앱을 따로 만드십시오: kingdom envoy manifest",
+    ),
     "slack_refused": (
         "Slack이 요청을 거절했습니다.",
         "까닭은 Slack의 말에 있습니다. 앱과 채널을 확인하려면: kingdom envoy try",

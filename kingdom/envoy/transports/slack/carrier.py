@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from kingdom.clients.slack import Posted, Slack
 from kingdom.clients.slack_faults import SlackRefused
-from kingdom.clock import Clock, isoformat
+from kingdom.clock import isoformat
 from kingdom.envoy.questions import Question, Questions
 from kingdom.envoy.transport import Heard, Reply, Thread
+from kingdom.envoy.transports.slack.crowd import Crowd
 from kingdom.envoy.transports.slack.ear import Ear
 from kingdom.envoy.transports.slack.letters import Letter, Letters, Part
 from kingdom.envoy.transports.slack.marks import Marks
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
 
 EVENT_TYPE = "kingdom_message"
 _APART = timedelta(hours=1)  # how far Slack's clock and ours may be
+_THREAD_GONE = (
+    "cannot_reply_to_message", "invalid_thread_ts", "message_not_found",
+    "restricted_action_thread_locked", "thread_not_found",
+)  # fmt: skip
 _BLOCKS_REFUSED = ("invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long")
 
 
@@ -44,34 +49,53 @@ class SlackCarrier:
     def __init__(
         self,
         slack: Slack,
-        clock: Clock,
         letters: Callable[[], Letters],
         *,
         places: Places,
         ear: Ear,
         notices: Notices,
+        marks: Marks,
+        crowd: Crowd,
+        kingdom: str,
         log: FilteringBoundLogger,
     ) -> None:
-        """`letters` are asked for each time, since configuration may change."""
+        """`letters` are asked for each time, since configuration may change; `kingdom` tells our
+        messages from those of another that uses the same app."""
         self._slack = slack
         self._letters = letters
         self._places = places
         self._ear = ear
         self._notices = notices
-        self._marks = Marks(slack, clock, log)
+        self._crowd = crowd
+        self._kingdom = kingdom
+        self._log = log
+        self._marks = marks
 
     def send(
         self, message: MessageBase, thread: Thread | None, *, perhaps_sent: bool = False
     ) -> Thread:
         place = self._places.place(message, thread)
         letter = self._letters().letter(message)
+        try:
+            parent = self._carry(message, place, letter, perhaps_sent)
+        except SlackRefused as refused:
+            if place.thread_ts is None or refused.error not in _THREAD_GONE:
+                raise
+            self._log.warning("thread.gone", id=message.id, error=refused.error)
+            anew = Place(place.channel, None)
+            parent = self._carry(message, anew, letter, perhaps_sent)
+        self._marks.mark(parent, message)
+        return Thread(parent.channel, parent.ts)
+
+    def _carry(
+        self, message: MessageBase, place: Place, letter: Letter, perhaps_sent: bool
+    ) -> Posted:
         found = self._find(message, place, letter) if perhaps_sent else Found()
         parent = self._post(message, place, letter, found)
         if letter.attachment and not found.attached:
             file = letter.attachment
             self._slack.attach(parent, file.name, file.content, file.title)
-        self._marks.mark(parent, message)
-        return Thread(parent.channel, parent.ts)
+        return parent
 
     def _post(self, message: MessageBase, place: Place, letter: Letter, found: Found) -> Posted:
         """What is missing, in order; answers the thread's first message."""
@@ -79,7 +103,7 @@ class SlackCarrier:
         for number, part in enumerate(letter.parts, 1):
             posted = found.parts.get(number)
             if posted is None:
-                metadata = _metadata(message, number)
+                metadata = self._metadata(message, number)
                 posted = self._post_part(channel, part, metadata, thread_ts)
                 self._places.learn(place.channel, posted)
             channel, thread_ts = posted.channel, thread_ts or posted.ts
@@ -136,12 +160,29 @@ class SlackCarrier:
         for one in said:
             if not me.wrote(one):
                 continue
-            number = _number(one, message)
+            number = self._number(one, message)
             if number:
                 found.parts[number] = Posted(channel, str(one.get("ts")))
             found.attached = found.attached or _attaches(one, message)
             if len(found.parts) + found.attached >= enough:
                 return
+
+    def _metadata(self, message: MessageBase, number: int) -> dict[str, Any]:
+        """Another kingdom may speak in the same channel and count its messages alike."""
+        made = isoformat(message.created_at)
+        payload = {"id": message.id, "created_at": made, "part": number, "kingdom": self._kingdom}
+        return {"event_type": EVENT_TYPE, "event_payload": payload}
+
+    def _number(self, said: dict[str, Any], message: MessageBase) -> int:
+        """Which part of the message this is; 0 if none. Earlier versions named no kingdom."""
+        metadata = said.get("metadata")
+        payload = metadata.get("event_payload") if isinstance(metadata, dict) else None
+        number = payload.get("part") if isinstance(payload, dict) else None
+        if not isinstance(number, int) or not isinstance(payload, dict):
+            return 0
+        known = {"kingdom": self._kingdom, **payload}
+        told = {**metadata, "event_payload": known} if isinstance(metadata, dict) else {}
+        return number if told == self._metadata(message, number) else 0
 
     # The rest of the seam
 
@@ -151,6 +192,7 @@ class SlackCarrier:
     def poll(self, questions: Questions) -> Sequence[Heard]:
         self._marks.catch_up()
         self._notices.catch_up()
+        self._crowd.look()
         return self._ear.poll(questions)
 
     def taken(self, heard: Heard) -> None:
@@ -166,28 +208,10 @@ class SlackCarrier:
         return self._ear.descriptors()
 
     def trouble(self) -> KingdomError | None:
-        return self._slack.shut or self._ear.trouble
+        return self._slack.shut or self._ear.trouble or self._crowd.trouble
 
     def close(self) -> None:
         self._ear.close()
-
-
-def _metadata(message: MessageBase, number: int) -> dict[str, Any]:
-    """Another kingdom may speak in the same channel and count its messages alike, but it does not
-    make them at the same moment."""
-    made = isoformat(message.created_at)
-    payload = {"id": message.id, "created_at": made, "part": number}
-    return {"event_type": EVENT_TYPE, "event_payload": payload}
-
-
-def _number(said: dict[str, Any], message: MessageBase) -> int:
-    """Which part of the message this is; 0 if none."""
-    metadata = said.get("metadata")
-    payload = metadata.get("event_payload") if isinstance(metadata, dict) else None
-    number = payload.get("part") if isinstance(payload, dict) else None
-    if not isinstance(number, int) or metadata != _metadata(message, number):
-        return 0
-    return number
 
 
 def _attaches(said: dict[str, Any], message: MessageBase) -> bool:

@@ -1,7 +1,8 @@
 """What a message looks like in Slack: Block Kit, with plain text for whoever sees no blocks.
 
 A text too long for one message goes on in the next ones of its thread; one too long for that is
-attached as a file, and so is JSON, which nobody reads in a conversation.
+attached as a file, and so is JSON, which nobody reads in a conversation. Whatever is shortened of a
+question, its options stand beside its buttons, with the default and the deadline.
 """
 
 from __future__ import annotations
@@ -15,20 +16,18 @@ from typing import Any
 
 from kingdom.envoy import reports
 from kingdom.envoy.rendering import NOTABLE, Rendering, on_one_line, readable
+from kingdom.envoy.transports.slack.choices import SECTION, Choices, default_in, shortened
 from kingdom.envoy.transports.slack.mrkdwn import escaped, mrkdwn, pieces
 from kingdom.models.message import HumanInputRequest, MessageBase
 from kingdom.words import Words
 
 Block = dict[str, Any]
 
-# Slack's own limits are 3,000 for a section and 50 blocks. All blocks together may have some 12,000
-# characters, which it tells nobody.
-SECTION = 2_900
 SECTIONS = 3
+ROOM = 12_000  # for all blocks of a message, in JSON: a limit that Slack tells nobody
 MOST_PARTS = 4
 FALLBACK = 3_000
-BUTTONS, ROWS, LABEL = 25, 2, 75
-ACTION = "answer"  # what a pressed button says first
+LONGEST_DEFAULT = 300
 SHORT_DATA = 300  # of JSON, which needs no file yet
 _MOST_FACTS, _LONGEST_FACT = 20, 200
 _SIGNS = {"urgent": ":rotating_light:", "high": ":warning:"}
@@ -81,53 +80,87 @@ class Letters:
 
     def letter(self, message: MessageBase) -> Letter:
         content = self._masked(readable(reports.body(message, self._words))).strip()
+        choices = self._choices(message)
+        listed = choices.listed()
+        file = self._file(message, content, choices)
         facts = facts_in(content) if len(content) > SHORT_DATA else None
-        note = self._words("envoy_attached", characters=f"{len(content):,}")
+        note = self._words("envoy_attached", characters=f"{len(file.content.decode()):,}")
         said = content if facts is None else facts or note
         body = list(pieces(self._body(message, said), SECTION))
-        if len(body) > SECTIONS * MOST_PARTS:
-            body = body[:1]
-        elif facts is None:
-            return Letter(self._parts(message, body))
-        suffix = "txt" if facts is None else "json"
-        attachment = Attachment(f"{message.id}.{suffix}", content.encode(), message.id)
-        return Letter(self._parts(message, body, note if said != note else ""), attachment)
+        is_long = len(body) + len(listed) > SECTIONS * MOST_PARTS
+        body = body[:1] if is_long else body
+        if not (is_long or facts is not None or self._is_shortened(message, choices, listed)):
+            return Letter(self._parts(message, body, choices, listed))
+        below = note if said != note else ""
+        return Letter(self._parts(message, body, choices, listed, below), file)
+
+    def _file(self, message: MessageBase, content: str, choices: Choices) -> Attachment:
+        """All of it, the options and the default too."""
+        suffix = "txt" if facts_in(content) is None or choices.texts else "json"
+        default = self._default(message)
+        otherwise = [self._words("envoy_default", default=default)] if default else []
+        more = "\n".join((*choices.lines(), *otherwise))
+        whole = f"{content}\n\n{more}\n" if more else content
+        return Attachment(f"{message.id}.{suffix}", whole.encode(), message.id)
+
+    def _is_shortened(self, message: MessageBase, choices: Choices, listed: list[str]) -> bool:
+        whole = list(pieces("\n".join(choices.lines()), SECTION))
+        return bool(listed and listed != whole) or len(self._default(message)) > LONGEST_DEFAULT
 
     def _body(self, message: MessageBase, said: str) -> str:
         said = said or self._words("envoy_no_text")
         if title := reports.title(message, self._words):
             return f"# {on_one_line(title)}\n{said}"
+        is_asked = isinstance(message, HumanInputRequest)
+        return self._words("envoy_question", question=said) if is_asked else said
+
+    def _choices(self, message: MessageBase) -> Choices:
         if not isinstance(message, HumanInputRequest):
-            return said
-        on_buttons = self._has_buttons and is_short(message)
-        listed = [] if on_buttons else self._options(message)
-        numbered = (f"{number}. {option}" for number, option in enumerate(listed, 1))
-        return "\n".join((self._words("envoy_question", question=said), *numbered))
+            return Choices(message.id)
+        texts = tuple(self._masked(on_one_line(option)) for option in message.options or ())
+        return Choices(message.id, texts, default_in(message), self._has_buttons)
 
-    def _options(self, message: HumanInputRequest) -> list[str]:
-        return [self._masked(on_one_line(option)) for option in message.options or ()]
+    def _default(self, message: MessageBase) -> str:
+        said = message.default if isinstance(message, HumanInputRequest) else None
+        return self._masked(on_one_line(said or ""))
 
-    def _parts(self, message: MessageBase, body: list[str], note: str = "") -> list[Part]:
-        groups = [body[at : at + SECTIONS] for at in range(0, len(body), SECTIONS)]
+    def _parts(
+        self,
+        message: MessageBase,
+        body: list[str],
+        choices: Choices,
+        listed: list[str],
+        note: str = "",
+    ) -> list[Part]:
+        below = [escaped(note)] if note else []
+        tail = [*choices.buttons(), *map(_context, (*below, *self._how_to_answer(message)))]
+        groups = grouped(body, listed, ROOM - len(json.dumps(tail, ensure_ascii=False)))
         return [
-            self._part(message, group, number, len(groups), note)
+            self._part(message, group, number, len(groups), choices, below)
             for number, group in enumerate(groups, 1)
         ]
 
-    def _part(self, message: MessageBase, body: list[str], number: int, of: int, note: str) -> Part:
+    def _part(
+        self,
+        message: MessageBase,
+        body: list[str],
+        number: int,
+        of: int,
+        choices: Choices,
+        note: list[str],
+    ) -> Part:
         spoken = [mrkdwn(piece) for piece in body]
         above = self._head(message) if number == 1 else []
-        below = [escaped(note)] if note else []
+        below = [*note, self._words("envoy_part", number=number, of=of)] if of > 1 else list(note)
         buttons: list[Block] = []
-        if of > 1:
-            below.append(self._words("envoy_part", number=number, of=of))
-        if number == of and isinstance(message, HumanInputRequest):
-            buttons = self._buttons(message)
+        if number == of:
+            buttons = choices.buttons()
             below += self._how_to_answer(message)
+        labels = choices.lines() if buttons and choices.on_buttons else []
         blocks = [_section(text) for text in (*above, *spoken)]
         context = [_context(text) for text in below]
-        listed = [f"{n}. {escaped(o)}" for n, o in enumerate(_labels(buttons), 1)]
-        return Part("\n".join((*above, *spoken, *listed, *below)), [*blocks, *buttons, *context])
+        whole = "\n".join((*above, *spoken, *map(escaped, labels), *below))
+        return Part(whole, [*blocks, *buttons, *context])
 
     def _head(self, message: MessageBase) -> list[str]:
         if message.urgency not in NOTABLE:
@@ -136,26 +169,11 @@ class Letters:
         calls = message.urgency == "urgent" and self._owner
         return [f"{said} <@{self._owner}>" if calls else said]
 
-    def _buttons(self, message: HumanInputRequest) -> list[Block]:
-        options = self._options(message)
-        if len(options) > BUTTONS * ROWS or not self._has_buttons:
-            return []
-        chosen = [option == message.default for option in message.options or ()]
-        default = chosen.index(True) + 1 if any(chosen) else 0
-        short = is_short(message)
-        made = [
-            _button(message.id, number, option if short else str(number), number == default)
-            for number, option in enumerate(options, 1)
-        ]
-        rows = [made[at : at + BUTTONS] for at in range(0, len(made), BUTTONS)]
-        return [
-            {"type": "actions", "block_id": f"{ACTION}-{message.id}-{number}", "elements": row}
-            for number, row in enumerate(rows, 1)
-        ]
-
-    def _how_to_answer(self, message: HumanInputRequest) -> Iterator[str]:
+    def _how_to_answer(self, message: MessageBase) -> Iterator[str]:
+        if not isinstance(message, HumanInputRequest):
+            return
         if message.default is not None:
-            default = cut_off(escaped(self._masked(on_one_line(message.default))), SECTION)
+            default = escaped(shortened(self._default(message), LONGEST_DEFAULT))
             yield self._otherwise(message.expires_at, default)
         if message.task_id:
             name = "envoy_choose_here" if message.options else "envoy_answer_here"
@@ -169,11 +187,22 @@ class Letters:
         return self._words("envoy_default_until", moment=moment, default=default)
 
 
-def is_short(message: HumanInputRequest) -> bool:
-    """Whether the options fit on buttons; else they are listed, and buttons have their numbers."""
-    options = message.options or []
-    fits = all(0 < len(on_one_line(option)) <= LABEL for option in options)
-    return fits and len(options) <= BUTTONS * ROWS
+def grouped(body: list[str], listed: list[str], room: int) -> list[list[str]]:
+    """What stands in each message; the last one has `room` left by its buttons, and the options
+    beside them."""
+    groups = [body[at : at + SECTIONS] for at in range(0, len(body), SECTIONS)]
+    if len(groups[-1]) + len(listed) <= SECTIONS:
+        groups[-1] = [*groups[-1], *listed]
+    else:
+        groups += [listed[at : at + SECTIONS] for at in range(0, len(listed), SECTIONS)]
+    last = groups.pop()
+    fits = (at for at in range(len(last)) if sum(map(_size, last[at:])) <= room)
+    at = next(fits, len(last) - 1)
+    return [*groups, *([last[:at]] if at else []), last[at:]]
+
+
+def _size(piece: str) -> int:
+    return len(json.dumps(_section(mrkdwn(piece)), ensure_ascii=False)) + 2
 
 
 def facts_in(content: str) -> str | None:
@@ -217,16 +246,3 @@ def _context(text: str) -> Block:
 def _verbatim(text: str) -> Block:
     """Slack adds no mention of its own to it."""
     return {"type": "mrkdwn", "text": text, "verbatim": True}
-
-
-def _button(message_id: str, number: int, label: str, is_default: bool) -> Block:
-    return {
-        "type": "button",
-        "action_id": f"{ACTION}-{number}",
-        "text": {"type": "plain_text", "text": label, "emoji": False},
-        "value": f"{message_id} {number}",
-    } | ({"style": "primary"} if is_default else {})
-
-
-def _labels(buttons: list[Block]) -> list[str]:
-    return [one["text"]["text"] for row in buttons for one in row["elements"]]

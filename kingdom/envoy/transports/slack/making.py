@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
+from hashlib import sha256
+from itertools import islice
+from socket import gethostname
 
 from kingdom.clients.slack import Slack
 from kingdom.clients.slack_access import find_app_token, find_token
@@ -12,17 +15,21 @@ from kingdom.clients.slack_socket import SlackSocket
 from kingdom.envoy.rendering import Rendering
 from kingdom.envoy.transport import Reply
 from kingdom.envoy.transports.slack.carrier import SlackCarrier
+from kingdom.envoy.transports.slack.crowd import Crowd
 from kingdom.envoy.transports.slack.ear import Ear
 from kingdom.envoy.transports.slack.letters import Letters
+from kingdom.envoy.transports.slack.marks import Marks
 from kingdom.envoy.transports.slack.memory import Memory
-from kingdom.envoy.transports.slack.notices import Notices
+from kingdom.envoy.transports.slack.notices import Notice, Notices
 from kingdom.envoy.transports.slack.permits import Permits
 from kingdom.envoy.transports.slack.places import Places, channel_of, default_channel
 from kingdom.envoy.transports.slack.rounds import Rounds
 from kingdom.runtime.role import Setting
 from kingdom.settings.envoy import Slack as SlackSettings
+from kingdom.store.paths import BaseDir
 from kingdom.words import Words
 
+_MOST_JOINED = 100  # channels; the memory of what was heard keeps twice as many
 _KNOCK_AGAIN = timedelta(seconds=60)  # with a token that Slack does not accept
 
 
@@ -46,7 +53,12 @@ def made(
     def nothing_asked(reply: Reply) -> None:
         notices.tell(reply, "closed", words()("envoy_nothing_asked"))
 
+    def crowded() -> None:
+        day, place = f"{clock.now():%Y-%m-%d}", places.channel("")
+        notices.say(Notice(f"crowded {day}", "crowded", words()("envoy_crowded"), place))
+
     clock, log = setting.clock, setting.log
+    kingdom = name_of(setting.base)
     token = find_token(setting.environment, given().bot_token_env)
     default_channel(channel_of(given()))
     slack = Slack(
@@ -60,9 +72,14 @@ def made(
     memory = Memory(setting.base, sync=sync)
     places = Places(slack, lambda: channel_of(given()))
     permits = Permits(slack, clock, given)
-    notices = Notices(slack, memory, clock, log)
-    rounds = Rounds(slack, memory, clock, log, lambda: _spoken_in(places, permits, memory))
+    notices = Notices(slack, memory, clock, log, kingdom)
     socket = _socket(setting)
+    joined = Joined(slack, socket)
+
+    def spoken_in() -> list[str]:
+        return list(dict.fromkeys((*_spoken_in(places, permits, memory), *joined.channels())))
+
+    rounds = Rounds(slack, memory, clock, log, spoken_in)
     ear = Ear(
         slack,
         memory,
@@ -74,7 +91,44 @@ def made(
         seconds=lambda: given().polling_seconds,
         nothing_asked=nothing_asked,
     )
-    return SlackCarrier(slack, clock, letters, places=places, ear=ear, notices=notices, log=log)
+    return SlackCarrier(
+        slack,
+        letters,
+        places=places,
+        ear=ear,
+        notices=notices,
+        marks=Marks(slack, clock, log, setting.base),
+        crowd=Crowd(socket, given().app_token_env, log, crowded),
+        kingdom=kingdom,
+        log=log,
+    )
+
+
+class Joined:
+    """With a socket the app is heard wherever it is in; so that is where to catch up. Asked once
+    for each line that was made."""
+
+    def __init__(self, slack: Slack, socket: SlackSocket | None) -> None:
+        self._slack = slack
+        self._socket = socket
+        self._lines = -1
+        self._known: list[str] = []
+
+    def channels(self) -> list[str]:
+        if self._socket is None or self._socket.lines == self._lines:
+            return self._known
+        lines = self._socket.lines
+        try:
+            self._known = list(islice(filter(None, self._slack.joined()), _MOST_JOINED))
+        except SlackRefused:
+            self._known = []
+        self._lines = lines
+        return self._known
+
+
+def name_of(base: BaseDir) -> str:
+    """Not the same for any two kingdoms, also when one is a copy of the other."""
+    return sha256(f"{gethostname()}:{base.root}".encode()).hexdigest()[:12]
 
 
 def _socket(setting: Setting) -> SlackSocket | None:

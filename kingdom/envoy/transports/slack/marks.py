@@ -1,13 +1,14 @@
 """Reactions on a thread's first message: how its task stands, at a glance.
 
-They are an ornament: one that Slack refuses keeps no message from being sent.
+They are an ornament: one that Slack refuses keeps no message from being sent. Those that wait for a
+limit to end are kept in `state/envoy/reactions.json`, which is there only while some do.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kingdom.clients.slack import Posted, Slack
 from kingdom.clients.slack_faults import SlackLater, SlackRefused
@@ -15,6 +16,9 @@ from kingdom.clock import Clock
 from kingdom.envoy.rendering import NOTABLE
 from kingdom.envoy.threads import is_final, named, stands_alone
 from kingdom.models.message import HumanInputRequest, MessageBase, ThreadStart
+from kingdom.store import disk
+from kingdom.store.paths import BaseDir
+from kingdom.store.state import read_json, write_json
 
 if TYPE_CHECKING:
     from structlog.typing import FilteringBoundLogger
@@ -28,6 +32,9 @@ _MOST_WAITING = 1_000
 class Change(NamedTuple):
     name: str
     is_set: bool
+
+
+Mark = tuple[Posted, Change]
 
 
 def changes(message: MessageBase) -> list[Change]:
@@ -51,13 +58,18 @@ def _ended(message: MessageBase) -> str:
 
 
 class Marks:
-    """What cannot be set now is set a little later, unless the process ends before."""
+    """What cannot be set now is set a little later, also by the next process."""
 
-    def __init__(self, slack: Slack, clock: Clock, log: FilteringBoundLogger) -> None:
+    def __init__(
+        self, slack: Slack, clock: Clock, log: FilteringBoundLogger, base: BaseDir
+    ) -> None:
         self._slack = slack
         self._clock = clock
         self._log = log
-        self._waiting: deque[tuple[Posted, Change]] = deque(maxlen=_MOST_WAITING)
+        self._directory = base.path("state", "envoy")
+        self._path = base.path("state", "envoy", "reactions.json")
+        self._kept = _read(self._path)
+        self._waiting: deque[Mark] = deque(self._kept, maxlen=_MOST_WAITING)
         self._not_before: datetime | None = None
 
     def mark(self, parent: Posted, message: MessageBase) -> None:
@@ -65,8 +77,11 @@ class Marks:
         self.catch_up()
 
     def catch_up(self) -> None:
-        if self._not_before is not None and self._clock.now() < self._not_before:
-            return
+        if self._not_before is None or self._clock.now() >= self._not_before:
+            self._set_what_waits()
+        self._keep()
+
+    def _set_what_waits(self) -> None:
         self._not_before = None
         while self._waiting and self._not_before is None:
             parent, change = self._waiting[0]
@@ -81,6 +96,22 @@ class Marks:
             else:
                 self._waiting.popleft()
 
+    def _keep(self) -> None:
+        waiting = list(self._waiting)
+        if waiting == self._kept:
+            return
+        try:
+            disk.make_directory(self._directory)
+            if waiting:
+                write_json(
+                    self._path, [[parent.channel, parent.ts, *change] for parent, change in waiting]
+                )
+            else:
+                disk.remove(self._path)
+        except OSError as error:
+            self._log.warning("reactions.not_kept", error=str(error))
+        self._kept = waiting
+
     def _set(self, parent: Posted, change: Change) -> None:
         if change.is_set:
             self._slack.react(parent, change.name)
@@ -90,3 +121,15 @@ class Marks:
     def _drop(self, change: Change, error: Exception) -> None:
         self._waiting.popleft()
         self._log.warning("reaction.not_set", reaction=change.name, error=str(error))
+
+
+def _read(path: str) -> list[Mark]:
+    content = read_json(path, [])
+    return [mark for one in content if (mark := _mark(one))] if isinstance(content, list) else []
+
+
+def _mark(raw: Any) -> Mark | None:
+    match raw:
+        case [str(channel), str(ts), str(name), bool(is_set)]:
+            return Posted(channel, ts), Change(name, is_set)
+    return None

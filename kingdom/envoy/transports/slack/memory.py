@@ -74,6 +74,12 @@ class Memory:
         self._changed = self._changed or told < times
         return told < times
 
+    def untell(self, key: str) -> None:
+        """It was not told after all."""
+        if told := self._told.get(key, 0):
+            self._told[key] = told - 1
+            self._changed = True
+
     def close(self, message_id: str, closing: Closing) -> None:
         self.closing[message_id] = closing
         self.closing = dict(list(self.closing.items())[-MOST_CLOSING:])

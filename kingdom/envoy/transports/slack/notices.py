@@ -1,11 +1,13 @@
 """What is said in a thread besides messages: what became of a reply, and that a question is over.
 
-Both are a courtesy: what Slack refuses is logged, and nothing waits for it.
+Both are a courtesy: what Slack refuses is logged, what it limits is said later, and nothing waits
+for it.
 """
 
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +16,8 @@ from kingdom.clients.slack_faults import SlackLater, SlackRefused
 from kingdom.clock import Clock
 from kingdom.envoy.questions import Question
 from kingdom.envoy.transport import Reply
-from kingdom.envoy.transports.slack.letters import SECTION, cut_off
+from kingdom.envoy.transports.slack.choices import SECTION
+from kingdom.envoy.transports.slack.letters import cut_off
 from kingdom.envoy.transports.slack.memory import Closing, Memory
 from kingdom.envoy.transports.slack.mrkdwn import escaped
 from kingdom.envoy.transports.slack.speaking import TS, part_of, text_of
@@ -26,34 +29,88 @@ NOTICE = "kingdom_notice"
 CLOSED = "kingdom-closed"  # the block that a question has which is no longer asked
 LONGEST_LINE = 300
 _TIMES = {"option": 3, "button": 3}  # to one person in one thread; other notices come once
+_OF_UNKNOWN = ("button", "closed", "stranger")  # said also where no question of ours is known
+_MOST_WAITING = 200
 _APART = timedelta(hours=1)  # how far Slack's clock and ours may be
 _AT_ONCE = 5
 _MOST_SHOWN = 1_000
 _PAUSE = timedelta(minutes=1)
 
 
+@dataclass(frozen=True)
+class Notice:
+    """What is to be said once, or a few times; `key` is what counts as the same."""
+
+    key: str
+    what: str
+    text: str
+    channel: str
+    thread_ts: str = ""
+
+
 class Notices:
+    """`kingdom` is what our messages name as their sender's: others may use the same app."""
+
     def __init__(
-        self, slack: Slack, memory: Memory, clock: Clock, log: FilteringBoundLogger
+        self, slack: Slack, memory: Memory, clock: Clock, log: FilteringBoundLogger, kingdom: str
     ) -> None:
         self._slack = slack
         self._memory = memory
         self._clock = clock
         self._log = log
+        self._kingdom = kingdom
+        self._waiting: deque[Notice] = deque()
+        self._say_not_before: datetime | None = None
         self._not_before: datetime | None = None
         self._shown: deque[str] = deque(maxlen=_MOST_SHOWN)
 
     def tell(self, reply: Reply, what: str, text: str) -> None:
         key = f"{what} {reply.user} {reply.thread.channel} {reply.thread.thread_ts}"
-        if not self._memory.may_tell(key, _TIMES.get(what, 1)):
+        self.say(Notice(key, what, text, reply.thread.channel, reply.thread.thread_ts))
+
+    def say(self, notice: Notice) -> None:
+        if len(self._waiting) < _MOST_WAITING and all(
+            one.key != notice.key for one in self._waiting
+        ):
+            self._waiting.append(notice)
+        self._say_what_waits()
+
+    def _say_what_waits(self) -> None:
+        if self._say_not_before is not None and self._clock.now() < self._say_not_before:
             return
-        self._memory.save()  # rather not told than told twice
-        payload = {"event_type": NOTICE, "event_payload": {"what": what}}
-        given = {"text": cut_off(escaped(text), 3_000), "metadata": payload}
+        self._say_not_before = None
+        while self._waiting:
+            try:
+                self._say(self._waiting[0])
+            except SlackLater as error:
+                self._say_not_before = error.not_before or self._clock.now() + _PAUSE
+                return
+            self._waiting.popleft()
+
+    def _say(self, notice: Notice) -> None:
+        """Rather not at all than twice. What Slack did not take is said later, if it says so."""
+        if not self._memory.may_tell(notice.key, _TIMES.get(notice.what, 1)):
+            return
+        self._memory.save()
+        payload = {"event_type": NOTICE, "event_payload": {"what": notice.what}}
+        given = {"text": cut_off(escaped(notice.text), 3_000), "metadata": payload}
         try:
-            self._slack.post(reply.thread.channel, given, reply.thread.thread_ts)
-        except (SlackLater, SlackRefused) as error:
-            self._log.warning("notice.not_said", what=what, error=str(error))
+            if notice.what not in _OF_UNKNOWN or self._is_ours(notice):
+                self._slack.post(notice.channel, given, notice.thread_ts or None)
+        except SlackLater as error:
+            if error.undone:
+                self._memory.untell(notice.key)
+                raise
+            self._log.warning("notice.not_said", what=notice.what, error=str(error))
+        except SlackRefused as error:
+            self._log.warning("notice.not_said", what=notice.what, error=str(error))
+
+    def _is_ours(self, notice: Notice) -> bool:
+        """Whether the thread was not begun by another kingdom, which has its own to say there."""
+        now = f"{self._clock.now().timestamp():.6f}"
+        thread = self._slack.replies(notice.channel, notice.thread_ts, now)
+        payload = part_of(part_of(next(thread, {}), "metadata"), "event_payload")
+        return text_of(payload, "kingdom") in ("", self._kingdom)
 
     def close(self, question: Question, line: str) -> None:
         """Shown soon, also if the process ends before. What was said of it first is kept."""
@@ -67,9 +124,13 @@ class Notices:
             )
             self._memory.close(question.msg_id, closing)
             self._memory.save()
-        self.catch_up()
+        self._close_what_waits()
 
     def catch_up(self) -> None:
+        self._say_what_waits()
+        self._close_what_waits()
+
+    def _close_what_waits(self) -> None:
         if self._not_before is not None and self._clock.now() < self._not_before:
             return
         self._not_before = None
