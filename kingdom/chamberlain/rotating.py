@@ -14,7 +14,7 @@ import json
 import os
 import stat
 from collections.abc import Callable
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from functools import partial
 
 from kingdom.chamberlain.duty import Office
@@ -99,10 +99,14 @@ class Rotate:
 
     def _began(self, facts: os.stat_result) -> date:
         """The day of its first line; of its last change, if no line tells."""
-        moment = _first_moment(disk.head(self._office.base.events_log, _HEAD))
-        if moment is None:
-            moment = datetime.fromtimestamp(facts.st_mtime, UTC)
-        return moment.astimezone(self._office.config.settings.system.zone).date()
+        zone = self._office.config.settings.system.zone
+        told = _first_day(disk.head(self._office.base.events_log, _HEAD), zone)
+        if told is not None:
+            return told
+        try:
+            return datetime.fromtimestamp(facts.st_mtime, UTC).astimezone(zone).date()
+        except (ValueError, OverflowError):  # a change that no calendar knows
+            return self._office.today()
 
 
 def _facts(path: str) -> os.stat_result | None:
@@ -111,14 +115,14 @@ def _facts(path: str) -> os.stat_result | None:
     return facts if facts is not None and stat.S_ISREG(facts.st_mode) else None
 
 
-def _first_moment(head: bytes) -> datetime | None:
+def _first_day(head: bytes, zone: tzinfo) -> date | None:
     for line in head.split(b"\n"):
         try:
             moment = datetime.fromisoformat(json.loads(line)["ts"])
-        except (ValueError, TypeError, KeyError, RecursionError):
+            if moment.tzinfo is not None:
+                return moment.astimezone(zone).date()
+        except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
             continue  # torn, or written by someone else
-        if moment.tzinfo is not None:
-            return moment
     return None
 
 

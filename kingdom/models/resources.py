@@ -18,6 +18,8 @@ class Tokens(Part):
 
     status: TokenStatus = "unknown"
     daily_cost_usd: str | None = None
+    daily_budget_usd: str | None = None  # absent without a limit
+    until: str | None = None  # the next midnight, as the kingdom's wall clock shows it
 
 
 class Soldiers(Part):
