@@ -44,6 +44,7 @@ class Resources(Part):
     memory_percent: float | None = None
     disk_percent: float | None = None
     load: float | None = None
+    levels: dict[str, Health] = Field(default_factory=dict)  # of each metric, as it is seen
     soldiers: Soldiers = Field(default_factory=Soldiers)
     tokens: Tokens = Field(default_factory=Tokens)
     usage: dict[str, Usage] = Field(default_factory=dict)  # by the name of the role or soldier

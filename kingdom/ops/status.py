@@ -21,6 +21,7 @@ from kingdom.ops.systemd.units import target_name
 from kingdom.runtime.control import EVERYTHING, Control
 from kingdom.runtime.processes import (
     LONGEST_REST,
+    LONGEST_START,
     MISSED,
     STALE_AFTER,
     WARDEN,
@@ -190,7 +191,8 @@ def _state(process: Mapping[str, Any] | None, longest: float) -> str:
         return DOWN
     beat = process["heartbeat_age_seconds"]
     if beat is None:
-        return STARTING if (process["up_seconds"] or 0.0) < longest else HUNG
+        most = max(longest, LONGEST_START)
+        return STARTING if (process["up_seconds"] or 0.0) < most else HUNG
     return UP if beat < longest else HUNG
 
 

@@ -194,8 +194,9 @@ class Warden:
         threshold = self._suite.config.current.settings.chamberlain.heartbeat.threshold_seconds
         silence = self._vigil.silence(child.pid, threshold, self._clock.monotonic())
         if silence is not None and child.kill_at is None:
-            self._log.error("warden.role_hung", target=WATCHER, pid=child.pid, seconds=silence)
-            child.hung = {"at": isoformat(self._clock.now()), "seconds": round(silence)}
+            seconds = round(silence)
+            self._log.error("warden.role_hung", target=WATCHER, pid=child.pid, seconds=seconds)
+            child.hung = {"at": isoformat(self._clock.now()), "seconds": seconds}
             self._ask_to_end(child)
             self._write()
 
