@@ -2,7 +2,7 @@
 
 A log is renamed, and never over another. Writers open it anew for each line, so none is lost: a
 line goes to whatever bears the name at that moment. One who had opened it before writes to the
-renamed file.
+renamed file, as all do who hold `warden.log` open, until they look at its name again.
 
 `state/chamberlain/events-day.json` names the day that `events.log` is of. It is written after the
 rename. What a crash in between leaves is told by the log itself: its first line is of today.
@@ -18,11 +18,12 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from functools import partial
 
 from kingdom.chamberlain.duty import Office
+from kingdom.runtime import own_output
 from kingdom.store import disk
 from kingdom.store.log_files import next_events_name, next_name
 from kingdom.store.state import read_json, write_json
 
-BY_SIZE = ("system.log", "tasks.log", "metrics.log", "console.log")
+BY_SIZE = ("system.log", "tasks.log", "metrics.log", "console.log", own_output.FILE)
 EVERY = 30.0  # seconds between two looks
 MEGABYTE = 1024 * 1024
 _HEAD = 64 * 1024  # bytes that are looked through for a moment

@@ -239,7 +239,7 @@ def test_a_restart_makes_nothing_better(
 ) -> None:
     """Not yet clearly below: it counts as before, unless that was long ago."""
     weather.is_(cpu_percent=61.0)
-    for pause in (0.0, away):
+    for pause in (0.0, away, away):
         clock.advance(pause)
         with office_in(base, clock) as office:
             duty = Measuring(office, weather)
