@@ -72,6 +72,23 @@ def _provoked(request: pytest.FixtureRequest) -> Iterator[None]:
     assert not missing, f"not provoked: {', '.join(missing)}"
 
 
+@pytest.fixture(autouse=True)
+def _unbroken(request: pytest.FixtureRequest) -> Iterator[None]:
+    """The chamberlain lives on when a duty of it breaks; a test in which one does, fails."""
+    if "scratch" not in request.fixturenames:
+        yield
+        return
+    place: Path = request.getfixturevalue("scratch")
+    yield
+    found = [path for path in place.rglob("logs/system.log*") if path.is_file()]
+    logs = [path.read_text("utf-8", "replace") for path in found]
+    broke = [line for text in logs for line in text.splitlines() if "duty.broke" in line]
+    if request.node.get_closest_marker("breaks") is None:
+        assert not broke, "\n".join(broke).replace("\\n", "\n")
+    else:
+        assert broke, "nothing broke"
+
+
 @pytest.fixture
 def clock() -> MovableClock:
     return MovableClock()

@@ -90,7 +90,7 @@ class Budget:
     def _judge(self) -> None:
         before, now = self._kept["status"], costs.status(self._day, self._limits)
         cost = spell(self._day.cost())
-        self._office.board.tokens = Tokens(status=now, daily_cost_usd=cost)  # type: ignore[arg-type]
+        self._office.board.tokens = self._tokens(now, cost)
         if now != before:
             self._kept["status"] = now
             self._queue(
@@ -99,6 +99,18 @@ class Budget:
             self._save()
             self._tell()
         self._tell_people(now, cost)
+
+    def _tokens(self, status: str, cost: str) -> Tokens:
+        daily = self._limits.daily
+        if daily is None:
+            return Tokens(status=status, daily_cost_usd=cost)  # type: ignore[arg-type]
+        midnight = costs.next_midnight(self._office.now(), self._zone)
+        return Tokens(
+            status=status,  # type: ignore[arg-type]
+            daily_cost_usd=cost,
+            daily_budget_usd=spell(daily),
+            until=midnight.isoformat(timespec="minutes"),
+        )
 
     def _tell_people(self, status: str, cost: str) -> None:
         """One word at the end, however far it went in between."""

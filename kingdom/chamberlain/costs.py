@@ -70,7 +70,7 @@ def _after(day: Day, now: datetime, zone: tzinfo) -> Decimal:
     def is_later(one: Spent) -> bool:
         try:
             return datetime.fromisoformat(one.at).astimezone(zone).time() > now.time()
-        except ValueError:
+        except (ValueError, OverflowError):
             return False
 
     return sum(
@@ -137,9 +137,11 @@ def _tokens(attempts: Iterable[Spent]) -> dict[str, int]:
     return found
 
 
+def next_midnight(now: datetime, zone: tzinfo) -> datetime:
+    """On that wall clock, also on days that are longer or shorter."""
+    tomorrow = (now.astimezone(zone) + timedelta(days=1)).date()
+    return datetime(tomorrow.year, tomorrow.month, tomorrow.day, tzinfo=zone)
+
+
 def seconds_until_midnight(now: datetime, zone: tzinfo) -> float:
-    """The next one on that wall clock, also on days that are longer or shorter."""
-    local = now.astimezone(zone)
-    tomorrow = (local + timedelta(days=1)).date()
-    midnight = datetime(tomorrow.year, tomorrow.month, tomorrow.day, tzinfo=zone)
-    return max(midnight.timestamp() - now.timestamp(), 0.0)
+    return max(next_midnight(now, zone).timestamp() - now.timestamp(), 0.0)

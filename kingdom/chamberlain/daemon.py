@@ -3,13 +3,15 @@
 Reads `state/`, `queue/`, `logs/events.log` and what the machine says. Writes messages through the
 bus, `state/resources.json`, `state/chamberlain/` and logs; removes what has had its time.
 
-A crash leaves a duty cut off; the next chamberlain goes on from what that duty wrote down.
+A crash leaves a duty cut off; the next chamberlain goes on from what that duty wrote down. So does
+a duty that broke by a defect of ours: it is made anew, and the others never notice.
 """
 
 from __future__ import annotations
 
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from kingdom import __version__
 from kingdom.bus.port import Accept
@@ -28,12 +30,24 @@ FIRST_PAUSE, LONGEST_PAUSE = 5.0, 300.0  # seconds after a step that failed
 class _Round:
     """One duty, when it is wanted next, and how patient to be with it."""
 
-    def __init__(self, duty: Duty) -> None:
-        self.duty = duty
+    def __init__(self, make: Callable[[], Duty]) -> None:
+        self._make = make
+        self.duty = make()
         self.started = False
         self.due = float("-inf")
         self.pause = 0.0
         self.said = ""
+        self.broke: set[str] = set()  # in which ways, in this life
+
+    def step(self) -> float:
+        if not self.started:
+            self.duty.start()
+            self.started = True
+        return self.duty.step()
+
+    def begin_anew(self) -> None:
+        """As after a crash of the whole process: half a step may be all that it remembers."""
+        self.duty, self.started = self._make(), False
 
 
 class Chamberlain:
@@ -45,7 +59,7 @@ class Chamberlain:
     ) -> None:
         self._office = Office(setting)
         self._is_service = is_service
-        self._rounds = [_Round(make(self._office)) for make in duties]
+        self._rounds = [_Round(partial(make, self._office)) for make in duties]
         self._problem = ""
 
     def start(self) -> None:
@@ -69,7 +83,7 @@ class Chamberlain:
 
     def stop(self) -> None:
         for one in self._rounds:
-            one.duty.stop()
+            self._end(one)
         if self._is_service and self._is_alone():
             self._tell_of_system("system.shutdown", reason=signal.SIGTERM.name)
 
@@ -88,19 +102,39 @@ class Chamberlain:
 
     def _do(self, one: _Round) -> None:
         try:
-            if not one.started:
-                one.duty.start()
-                one.started = True
-            seconds = one.duty.step()
+            seconds = one.step()
         except (KingdomError, OSError) as error:
             self._excuse(one, str(error))
+        except Exception as error:  # noqa: BLE001 - a defect; measuring and heartbeats go on
+            self._report(one, error)
+            self._end(one)
+            one.begin_anew()
         else:
             one.due, one.pause, one.said = self._office.clock.monotonic() + seconds, 0.0, ""
+            self._office.board.troubles.pop(one.duty.name, None)
+
+    def _end(self, one: _Round) -> None:
+        try:
+            one.duty.stop()
+        except Exception as error:  # noqa: BLE001 - the others are to end in order, too
+            self._report(one, error)
+
+    def _report(self, one: _Round, error: Exception) -> None:
+        """A traceback for each way in which it breaks, whatever the values were."""
+        self._rest(one)
+        name, kind = type(error).__name__, _kind(error)
+        self._office.board.troubles[one.duty.name] = name
+        if kind not in one.broke:
+            one.broke.add(kind)
+            self._office.log.error("duty.broke", duty=one.duty.name, exc_info=error)
+
+    def _rest(self, one: _Round) -> None:
+        one.pause = min(one.pause * 2, LONGEST_PAUSE) or FIRST_PAUSE
+        one.due = self._office.clock.monotonic() + one.pause
 
     def _excuse(self, one: _Round, sentence: str) -> None:
         """Said once, until it works or fails in another way."""
-        one.pause = min(one.pause * 2, LONGEST_PAUSE) or FIRST_PAUSE
-        one.due = self._office.clock.monotonic() + one.pause
+        self._rest(one)
         if sentence != one.said:
             one.said = sentence
             self._office.log.warning("duty.failed", duty=one.duty.name, error=sentence)
@@ -111,6 +145,15 @@ class Chamberlain:
         if problem and problem != self._problem:
             self._office.log.error("config.refused", error=problem)
         self._problem = problem
+
+
+def _kind(error: Exception) -> str:
+    """What it is and where it was raised."""
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    line = f"{place.tb_frame.f_code.co_filename}:{place.tb_lineno}" if place else ""
+    return f"{type(error).__name__} {line}"
 
 
 def make(setting: Setting) -> Chamberlain:

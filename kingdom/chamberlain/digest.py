@@ -23,7 +23,8 @@ def empty() -> Digest:
 
 def add(digest: Digest, many: Collection[float]) -> None:
     buckets, log = digest["buckets"], math.log
-    within = [min(max(seconds, 0.0), _MOST) for seconds in many]  # also what is not a number
+    # What is not a number is above nothing, so it counts as no time at all.
+    within = [min(seconds, _MOST) if seconds > 0.0 else 0.0 for seconds in many]
     for seconds in within:
         key = str(math.ceil(log(seconds) / _LOG)) if seconds > _LEAST else "0ms"
         buckets[key] = buckets.get(key, 0) + 1

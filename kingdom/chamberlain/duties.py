@@ -15,6 +15,7 @@ from kingdom.chamberlain.reading import ReadEvents
 from kingdom.chamberlain.reporting import ReportDaily
 from kingdom.chamberlain.rotating import Rotate
 from kingdom.chamberlain.strays import Strays
+from kingdom.chamberlain.troubles import TellTroubles
 
 # What others are to know is found before it is told.
 DUTIES: tuple[MakeDuty, ...] = (
@@ -30,4 +31,5 @@ DUTIES: tuple[MakeDuty, ...] = (
     ReportDaily,
     Rotate,
     Clean,
+    TellTroubles,
 )

@@ -41,6 +41,7 @@ class Board:
     burdens: dict[str, tuple[Health, str]] = field(default_factory=dict)
     has_read_all: bool = False  # of the events log, so that its figures are of all that happened
     told: dict[str, dict[str, Any]] = field(default_factory=dict)  # by `Alerts`, for all duties
+    troubles: dict[str, str] = field(default_factory=dict)  # duties that broke, and what of
 
 
 class Office:

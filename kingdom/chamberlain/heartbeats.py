@@ -61,7 +61,7 @@ class Heartbeats:
         self._pulse.look(signs, self._office.clock.monotonic(), pause * 3)
         if self._pulse.silence(self._office.setting.name) < longest / 2:  # which spares ourselves
             for name, sign in signs.items():
-                if name not in self._cases and self._pulse.silence(name) > longest:
+                if name not in self._cases and self._pulse.hangs(name, longest):
                     self._begin(name, sign, longest)
         for name in list(self._cases):
             self._pursue(name, signs.get(name))

@@ -6,18 +6,21 @@ again where the figures end, so each line counts once.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from datetime import date, datetime, timedelta, tzinfo
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 import orjson
 
-from kingdom.chamberlain import anomalies, digest
+from kingdom.chamberlain import anomalies, digest, mending
 from kingdom.chamberlain.anomalies import Windows
 from kingdom.chamberlain.logfiles import Place
 from kingdom.failures import FAILURES
+from kingdom.models.ids import MAX_LENGTH
 from kingdom.store import disk
 from kingdom.store.state import read_json
 
@@ -28,8 +31,19 @@ MOST_NAMES = 200  # types, actors, classes: a damaged log must not fill the memo
 OTHERS = "others"
 _AHEAD = timedelta(days=1)  # a line from further ahead belongs to no day
 _MOST_OF_A_DAY = 50  # changes of health and dead letters that are told one by one
-_LONGEST_NAME, _LONGEST_TEXT = 100, 300
+_LONGEST_NAME, _LONGEST_TEXT, _MOST_FACTS = 100, 300, 20
 _COUNTS = ("lines", "damaged", "too_long", "restarted", "copies")
+
+# What a line can go wrong by: its form, a time that no calendar of the zone has, lists without end.
+_DAMAGES = (
+    ValueError,
+    TypeError,
+    KeyError,
+    IndexError,
+    AttributeError,
+    OverflowError,
+    RecursionError,
+)
 
 _SPELLING = orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS
 
@@ -40,7 +54,7 @@ Key = tuple[str, str, str]
 class Ledger:
     def __init__(self, kept: Any, now: datetime, zone: tzinfo) -> None:
         """`kept` is what a former life wrote; what is damaged begins anew."""
-        self.data: dict[str, Any] = kept if _is_whole(kept) else _empty()
+        self.data: dict[str, Any] = _mended(kept) if _is_whole(kept) else _empty()
         self.windows = Windows(self.data["windows"])
         self._zone, self._now = zone, now
         self._days_of: dict[str, str] = {}  # by minute
@@ -53,13 +67,13 @@ class Ledger:
             "task.failed": self._failed,
             "task.retried": self._retried,
             "soldier.timeout": lambda data, actor, at, day: windows.timed_out(self._moment(at)),
-            "event.detected": lambda data, actor, at, day: windows.detected(data["event_id"], at),
+            "event.detected": lambda data, actor, at, day: windows.detected(_event(data), at),
             "event.deferred": lambda data, actor, at, day: windows.deferred(
-                data["event_id"], data["reason"]
+                _event(data), data["reason"]
             ),
-            "event.dispatched": lambda data, actor, at, day: windows.settled(data["event_id"]),
-            "event.discarded": lambda data, actor, at, day: windows.settled(data["event_id"]),
-            "event.superseded": lambda data, actor, at, day: windows.settled(data["event_id"]),
+            "event.dispatched": lambda data, actor, at, day: windows.settled(_event(data)),
+            "event.discarded": lambda data, actor, at, day: windows.settled(_event(data)),
+            "event.superseded": lambda data, actor, at, day: windows.settled(_event(data)),
             "system.health_changed": lambda data, actor, at, day: self._list(
                 "health", data, at, day
             ),
@@ -77,20 +91,25 @@ class Ledger:
         self._now, self._zone = now, zone
 
     def take(self, lines: Iterable[bytes]) -> None:
-        """Count them. This is the loop that a gigabyte goes through."""
+        """Count them. This is the loop that a gigabyte goes through: whatever a line holds, it is
+        counted as a whole or as damaged."""
         loads, counted, special, days = orjson.loads, self._counted, self._special, self._days_of
+        parsed = datetime.fromisoformat
         taken = damaged = 0
         for line in lines:
             try:
                 entry = loads(line)
                 type_, actor, at = entry["type"], entry["actor"], entry["ts"]
+                moment = parsed(at)
                 day = days.get(at[:16]) if at[-1] == "Z" else None
                 if day is None:
-                    day = self._day_of(at)
+                    day = self._day_of(at, moment)
+                if type(type_) is not str or type(actor) is not str:
+                    raise TypeError
                 if type_ in special:
-                    special[type_](entry["data"], actor, at, day)
+                    special[type_](entry["data"], actor[:_LONGEST_NAME], at, day)
                 counted[type_, actor, day] += 1
-            except (ValueError, TypeError, KeyError, IndexError, AttributeError):
+            except _DAMAGES:
                 damaged += bool(line) and not line.isspace()
             else:
                 taken += 1
@@ -125,9 +144,8 @@ class Ledger:
         days = self.data["days"]
         return [self.data["totals"], *([days.setdefault(day, _figures())] if day else [])]
 
-    def _day_of(self, at: str) -> str:
+    def _day_of(self, at: str, moment: datetime) -> str:
         """The date on the kingdom's wall clock; empty for what is from the future."""
-        moment = datetime.fromisoformat(at)
         local = moment.astimezone(self._zone).date()
         day = local.isoformat() if moment <= self._now + _AHEAD else ""
         if at[-1] == "Z":
@@ -139,7 +157,10 @@ class Ledger:
         return min(datetime.fromisoformat(at).timestamp(), self._now.timestamp())
 
     def _completed(self, data: Entry, actor: str, at: str, day: str) -> None:
-        self._lasted[actor, day].append(float(data["duration_seconds"]))
+        seconds = float(data["duration_seconds"])
+        if math.isnan(seconds):
+            raise ValueError(data["duration_seconds"])
+        self._lasted[actor, day].append(seconds)
         if self.windows.has_failed(actor):
             self.windows.completed(actor, self._moment(at))
 
@@ -163,7 +184,7 @@ class Ledger:
 
     def _list(self, name: str, data: Entry, at: str, day: str) -> None:
         for figures in self._figures_of(day)[1:]:
-            figures[name].append({"ts": at, **_short(data)})
+            figures[name].append({**_short(data), "ts": at})
             del figures[name][:-_MOST_OF_A_DAY]
 
     def _forget_old_days(self) -> None:
@@ -194,8 +215,18 @@ def _is_whole(kept: Any) -> bool:
         isinstance(kept, dict)
         and kept.get("version") == VERSION
         and all(type(kept.get(name)) is type(value) for name, value in fresh.items())
-        and kept["windows"].keys() == fresh["windows"].keys()
+        and all(mending.is_count(kept[name]) for name in _COUNTS)
     )
+
+
+def _mended(kept: dict[str, Any]) -> dict[str, Any]:
+    """What is wrong inside it is left out; the places stay, so nothing is counted twice."""
+    return {name: kept[name] for name in _empty()} | {
+        "totals": mending.figures(kept["totals"], of_day=False),
+        "days": mending.days(kept["days"]),
+        "failures": mending.failures(kept["failures"]),
+        "windows": mending.windows(kept["windows"]),
+    }
 
 
 def _empty() -> dict[str, Any]:
@@ -233,4 +264,12 @@ def _count(among: dict[str, int], name: str, many: int) -> None:
 
 
 def _short(data: dict[str, Any]) -> dict[str, str]:
-    return {str(key)[:_LONGEST_NAME]: str(value)[:_LONGEST_TEXT] for key, value in data.items()}
+    told = islice(data.items(), _MOST_FACTS)
+    return {str(key)[:_LONGEST_NAME]: str(value)[:_LONGEST_TEXT] for key, value in told}
+
+
+def _event(data: Entry) -> str:
+    id_ = data["event_id"]
+    if type(id_) is not str or len(id_) > MAX_LENGTH:
+        raise ValueError(id_)
+    return id_

@@ -22,7 +22,8 @@ CHUNK = 1024 * 1024  # a line that does not fit is passed over
 _NAMES = re.compile(r"events[^/]*\.log[^/]*")
 _COMPRESSED = (".gz", ".xz", ".zst", ".bz2")
 _HEAD, _BEFORE = 256, 256
-# Two files that begin alike for so long are one and its copy; a few equal lines prove nothing.
+# Two files that begin alike for so long are one and its copy. Less proves it only of a file that
+# nobody writes to: the log itself may begin with a few equal lines.
 _PROOF, _MOST_PROOF = 4096, 65536
 
 
@@ -106,6 +107,7 @@ class LogFiles:
             lost += [place] if place is not None else []
             unbound.append((part, place is not None and place.offset > 0))
         lost += known.values()
+        unbound.sort(key=lambda one: one[0].name != CURRENT)  # which is nobody's copy
         for part, was_known in unbound:
             bound.append(part.at(self._place_of(part, bound, lost, was_known)))
         self._verified = {one.key: (one.size, one.changed) for one in bound}
@@ -214,7 +216,8 @@ def _print(data: bytes) -> str:
 
 def _begin_alike(part: Part, other: Part) -> bool:
     size = min(part.size, _MOST_PROOF)
-    if size < _PROOF or other.size < size:
+    is_proof = size >= _PROOF or (size > 0 and part.name != CURRENT)
+    if not is_proof or other.size < size:
         return False
     with _opened(part.path) as one, _opened(other.path) as two:
         return disk.read_at(one, size, 0) == disk.read_at(two, size, 0)

@@ -45,11 +45,15 @@ class Measuring:
         if found is None:
             return
         self._health = found.health
-        limits = health.limits_of(self._office.config.settings.chamberlain.thresholds)
-        for metric, of_metric in limits.items():
-            value = getattr(found, metric)
-            if value is not None:
-                self._standings[metric] = Standing(health.level_of(value, of_metric))
+        if self._is_fresh(found):
+            limits = health.limits_of(self._office.config.settings.chamberlain.thresholds)
+            known = {name: one for name, one in found.levels.items() if name in limits}
+            self._standings = {name: Standing(level) for name, level in known.items()}
+
+    def _is_fresh(self, found: Resources) -> bool:
+        """Whether it still tells how things are seen, or only how they once were."""
+        age = (self._office.now() - found.updated_at).total_seconds()
+        return 0 <= age <= self._office.config.settings.chamberlain.thresholds.stale_seconds
 
     def step(self) -> float:
         reading = self._machine.read()
@@ -120,6 +124,7 @@ class Measuring:
             health=verdict.health,
             reason=verdict.reason or None,
             **asdict(reading),
+            levels={name: one.level for name, one in self._standings.items()},
             soldiers=Soldiers(active=active, max=most),
             tokens=office.board.tokens,
             usage=usage,

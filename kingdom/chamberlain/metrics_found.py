@@ -107,7 +107,8 @@ class Found:
         family = Family(
             "kingdom_queue_processed_total", "counter", "Messages handled, by what became of them."
         )
-        counts: Counter[tuple[str, str]] = Counter()
+        # What alerts ask for is there before the first: nothing increases that was not.
+        counts = Counter({(stream, "dead"): 0 for stream in STREAMS} | {("tasks", "failed"): 0})
         for one in self._told:
             for stream, result, count in one["processed"]:
                 counts[str(stream), str(result)] += int(count)

@@ -2,7 +2,7 @@
 
 A log is renamed, and never over another. Writers open it anew for each line, so none is lost: a
 line goes to whatever bears the name at that moment. One who had opened it before writes to the
-renamed file.
+renamed file, as all do who hold `warden.log` open, until they look at its name again.
 
 `state/chamberlain/events-day.json` names the day that `events.log` is of. It is written after the
 rename. What a crash in between leaves is told by the log itself: its first line is of today.
@@ -14,15 +14,16 @@ import json
 import os
 import stat
 from collections.abc import Callable
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from functools import partial
 
 from kingdom.chamberlain.duty import Office
+from kingdom.runtime import own_output
 from kingdom.store import disk
 from kingdom.store.log_files import next_events_name, next_name
 from kingdom.store.state import read_json, write_json
 
-BY_SIZE = ("system.log", "tasks.log", "metrics.log", "console.log")
+BY_SIZE = ("system.log", "tasks.log", "metrics.log", "console.log", own_output.FILE)
 EVERY = 30.0  # seconds between two looks
 MEGABYTE = 1024 * 1024
 _HEAD = 64 * 1024  # bytes that are looked through for a moment
@@ -99,10 +100,14 @@ class Rotate:
 
     def _began(self, facts: os.stat_result) -> date:
         """The day of its first line; of its last change, if no line tells."""
-        moment = _first_moment(disk.head(self._office.base.events_log, _HEAD))
-        if moment is None:
-            moment = datetime.fromtimestamp(facts.st_mtime, UTC)
-        return moment.astimezone(self._office.config.settings.system.zone).date()
+        zone = self._office.config.settings.system.zone
+        told = _first_day(disk.head(self._office.base.events_log, _HEAD), zone)
+        if told is not None:
+            return told
+        try:
+            return datetime.fromtimestamp(facts.st_mtime, UTC).astimezone(zone).date()
+        except (ValueError, OverflowError):  # a change that no calendar knows
+            return self._office.today()
 
 
 def _facts(path: str) -> os.stat_result | None:
@@ -111,14 +116,14 @@ def _facts(path: str) -> os.stat_result | None:
     return facts if facts is not None and stat.S_ISREG(facts.st_mode) else None
 
 
-def _first_moment(head: bytes) -> datetime | None:
+def _first_day(head: bytes, zone: tzinfo) -> date | None:
     for line in head.split(b"\n"):
         try:
             moment = datetime.fromisoformat(json.loads(line)["ts"])
-        except (ValueError, TypeError, KeyError, RecursionError):
+            if moment.tzinfo is not None:
+                return moment.astimezone(zone).date()
+        except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
             continue  # torn, or written by someone else
-        if moment.tzinfo is not None:
-            return moment
     return None
 
 

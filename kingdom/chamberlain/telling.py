@@ -106,5 +106,5 @@ def _chart(history: Sequence[Report], words: Words) -> Iterator[str]:
 def _clock(moment: str, zone: tzinfo) -> str:
     try:
         return f"{datetime.fromisoformat(moment).astimezone(zone):%m-%d %H:%M}"
-    except ValueError:
+    except (ValueError, OverflowError):
         return moment

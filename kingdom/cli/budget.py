@@ -67,7 +67,7 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
     if budget is None:
         yield f"today      ${today['usd']} ({found['date']}, {found['timezone']}); no budget is set"
     else:
-        share = float(today["usd"]) / float(budget)
+        share = _share(float(today["usd"]), float(budget))
         yield f"today      ${today['usd']} of ${budget}  {_bar(share)}  {share:.0%}"
         yield f"status     {found['status']}: {MEANING[found['status']]}"
     yield f"forecast   {_forecast(found)}"
@@ -78,6 +78,11 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
 
     chart = sparkline([float(one["usd"]) for one in week["days"]])
     yield f"7 days     ${week['usd']}  {chart}  since {week['from']}"
+
+
+def _share(spent: float, budget: float) -> float:
+    """A budget of less than a millionth is shown as none, and spent with the first cent."""
+    return spent / budget if budget else float(spent > 0)
 
 
 def _bar(share: float) -> str:

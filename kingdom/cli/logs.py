@@ -66,6 +66,9 @@ def _sources(base: BaseDir, about: str | None) -> list[Source]:
     from kingdom.ops.logs import Source, everything, of_role
     from kingdom.ops.suite import role_names
 
+    if about == "warden":  # and what goes to no log but its own
+        own = Source(os.path.join(base.logs, FILES[about]), everything)
+        return [Source(base.system_log, of_role(about)), own]
     if about is None or about in FILES:
         return [Source(os.path.join(base.logs, FILES[about or "system"]), everything)]
     if about in role_names(base):

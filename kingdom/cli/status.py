@@ -14,6 +14,7 @@ from kingdom.store.room import MAKE_ROOM
 
 HEADINGS = ("ROLE", "STATE", "PID", "UP", "HEARTBEAT", "RESTARTS", "NOTE")
 IN_ORDER = "exit code 0"
+LET_IN = {"warning": "only urgent work is let in", "critical": "no work is let in"}
 
 
 def parser() -> Parser:
@@ -102,8 +103,7 @@ def facts(found: dict[str, Any]) -> Iterator[str]:
         yield f"config     {found['config_problem']}{kept}"
     if found["disk_problem"]:
         yield f"disk       {found['disk_problem']} {MAKE_ROOM}"
-    if found["health"] and found["roles"]:
-        yield f"health     {_health(found['health'])}"
+    yield from _found_by_chamberlain(found)
     if found["systemd"]:
         yield from _systemd(found["systemd"])
     if found["engine"]:
@@ -124,6 +124,15 @@ def facts(found: dict[str, Any]) -> Iterator[str]:
     yield f"queues     {_queues(found['queues'])}"
 
 
+def _found_by_chamberlain(found: dict[str, Any]) -> Iterator[str]:
+    if found["health"] and found["roles"]:
+        yield f"health     {_health(found['health'])}"
+    if found["budget"] and found["roles"] and found["budget"]["status"] in LET_IN:
+        yield f"budget     {_budget(found['budget'])}"
+    for duty, error in found["broken_duties"].items():
+        yield f"broken     the chamberlain cannot see to {duty} ({error}): kingdom logs chamberlain"
+
+
 def _health(health: dict[str, Any]) -> str:
     since = health["measured_seconds_ago"]
     if since is None or since >= STALE_AFTER:
@@ -137,6 +146,15 @@ def _health(health: dict[str, Any]) -> str:
     told = [f"{name} {value:.0f} %" for name, value in figures.items() if value is not None]
     reason = f", for {health['reason']}" if health["reason"] else ""
     return f"{health['level']}{reason} ({', '.join(told)})" if told else health["level"] + reason
+
+
+def _budget(budget: dict[str, Any]) -> str:
+    """Why work waits, and what can be done about it."""
+    spent, most, until = (budget[key] for key in ("daily_cost_usd", "daily_budget_usd", "until"))
+    figures = f", ${spent} of ${most} spent" if spent and most else ""
+    when = f" until {until}" if until else ""
+    allowed = LET_IN[budget["status"]]
+    return f"{budget['status']}{figures}: {allowed}{when}; see: kingdom budget"
 
 
 def _engine(engine: dict[str, Any]) -> str:

@@ -69,7 +69,7 @@ OF_GROUND = (
         "start_failed",
         "wait",
         "The kingdom did not come up.",
-        "See why in logs/warden.log, then: kingdom start.",
+        "See why with: kingdom logs warden; then: kingdom start.",
     ),
     Failure(
         "demo_late",

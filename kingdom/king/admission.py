@@ -30,6 +30,7 @@ class Deferral:
 
 
 RECOVERS = "It goes on by itself when the machine has recovered."
+AHEAD = 5.0  # seconds that clocks of two processes may be apart
 UNMEASURED = "Nobody measures it now; have the chamberlain do so: kingdom stop && kingdom start"
 
 
@@ -52,8 +53,9 @@ def measured(raw: Any, now: datetime, stale_seconds: float) -> Measured:
         return Measured("orange", "unknown", "state/resources.json cannot be read", UNMEASURED)
     age = (now - resources.updated_at).total_seconds()
     tokens: TokenWord = resources.tokens.status
-    if age > stale_seconds:
-        note = f"state/resources.json is {age:.0f} seconds old"
+    if not -AHEAD <= age <= stale_seconds:
+        when = f"{age:.0f} seconds old" if age > 0 else f"from {-age:.0f} seconds ahead"
+        note = f"state/resources.json is {when}"
         return Measured("orange", tokens, note, UNMEASURED)
     return Measured(resources.health, tokens, resources.reason or "")
 

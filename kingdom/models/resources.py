@@ -18,6 +18,8 @@ class Tokens(Part):
 
     status: TokenStatus = "unknown"
     daily_cost_usd: str | None = None
+    daily_budget_usd: str | None = None  # absent without a limit
+    until: str | None = None  # the next midnight, as the kingdom's wall clock shows it
 
 
 class Soldiers(Part):
@@ -42,6 +44,7 @@ class Resources(Part):
     memory_percent: float | None = None
     disk_percent: float | None = None
     load: float | None = None
+    levels: dict[str, Health] = Field(default_factory=dict)  # of each metric, as it is seen
     soldiers: Soldiers = Field(default_factory=Soldiers)
     tokens: Tokens = Field(default_factory=Tokens)
     usage: dict[str, Usage] = Field(default_factory=dict)  # by the name of the role or soldier

@@ -17,6 +17,7 @@ from kingdom.store.state import read_json
 from kingdom.words import Words
 
 TODAY, YESTERDAY = "today", "yesterday"
+KNOWN_YEARS = range(1970, 9000)  # of others nothing is known, and calendars end near them
 
 
 class Found(NamedTuple):
@@ -47,7 +48,7 @@ class _Shelf:
         back = 7 if kind == daily.WEEKLY else 1
         wanted = [day] if day else [today - timedelta(days=back), today]
         for one in wanted:
-            found = self._of(one, today, kind)
+            found = self._of(one, today, kind) if one.year in KNOWN_YEARS else None
             if found is not None:
                 return found
         raise NotFound(

@@ -14,6 +14,7 @@ from kingdom.errors import KingdomError, TryLater
 from kingdom.ops.suite import Suite
 from kingdom.runtime.children import Notice
 from kingdom.runtime.detaching import Launch, detached
+from kingdom.runtime.own_output import path_of
 from kingdom.runtime.processes import WARDEN, AlreadyRuns, Seat, until
 from kingdom.runtime.warden import Warden
 from kingdom.store import disk
@@ -59,7 +60,7 @@ def _refuse_full_disk(base: BaseDir, more: str = "") -> None:
 
 
 def log_of_warden(base: BaseDir) -> str:
-    return base.path("logs", "warden.log")
+    return path_of(base)
 
 
 def start(
@@ -166,7 +167,7 @@ def _outcome(base: BaseDir, wanted: list[str], lines: Iterator[dict[str, Any]]) 
     if not Seat(base, WARDEN).is_taken():
         raise TryLater(
             "The warden ended before all roles were up.",
-            remedy=f"See why in {log_of_warden(base)}.",
+            remedy="See why with: kingdom logs warden",
             code="start_failed",
         )
     return started

@@ -21,6 +21,7 @@ from kingdom.ops.systemd.units import target_name
 from kingdom.runtime.control import EVERYTHING, Control
 from kingdom.runtime.processes import (
     LONGEST_REST,
+    LONGEST_START,
     MISSED,
     STALE_AFTER,
     WARDEN,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from kingdom.settings.loading import Settings
 
 UP, STARTING, HUNG, DOWN = "up", "starting", "hung", "down"
+_APART = ("usage", "budget")  # of what was measured
 _COUNTED = tuple(name for name, stream in STREAMS.items() if not stream.flat)
 
 
@@ -54,7 +56,9 @@ def status(
         "roles": [
             _role(name, base, told, now, longest) | _used(used, name) for name in _names(base, told)
         ],
-        "health": measured and {key: one for key, one in measured.items() if key != "usage"},
+        "health": measured and {key: one for key, one in measured.items() if key not in _APART},
+        "budget": measured and measured["budget"],
+        "broken_duties": broken_duties(base),
         "systemd": _systemd(base, environment),
         "engine": settings and _engine(settings, environment, base),
         "config_problem": problem,
@@ -83,7 +87,30 @@ def health(base: BaseDir, now: float) -> dict[str, Any] | None:
         **{name: _number(found.get(name)) for name in figures},
         "measured_seconds_ago": age,
         "usage": usage if fresh and isinstance(usage, dict) else {},
+        "budget": _budget(found.get("tokens")),
     }
+
+
+def _budget(found: object) -> dict[str, Any] | None:
+    """What of the day's is spent; it decides what is let in, as health does."""
+    if not isinstance(found, dict) or not isinstance(found.get("status"), str):
+        return None
+    names = ("status", "daily_cost_usd", "daily_budget_usd", "until")
+    return {name: _text(found.get(name)) for name in names}
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def broken_duties(base: BaseDir) -> dict[str, str]:
+    """What the chamberlain cannot see to for a defect of ours, and which; nothing while it is
+    down."""
+    if not Seat(base, "chamberlain").is_taken():
+        return {}
+    found = read_json(base.path("state", "chamberlain", "troubles.json"), {})
+    listed = found.items() if isinstance(found, dict) else ()
+    return {str(duty): str(error) for duty, error in listed}
 
 
 def _used(usage: Mapping[str, Any], name: object) -> dict[str, Any]:
@@ -166,7 +193,8 @@ def _state(process: Mapping[str, Any] | None, longest: float) -> str:
         return DOWN
     beat = process["heartbeat_age_seconds"]
     if beat is None:
-        return STARTING if (process["up_seconds"] or 0.0) < longest else HUNG
+        most = max(longest, LONGEST_START)
+        return STARTING if (process["up_seconds"] or 0.0) < most else HUNG
     return UP if beat < longest else HUNG
 
 

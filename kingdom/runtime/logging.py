@@ -16,6 +16,7 @@ from typing import Any, Protocol
 import structlog
 
 from kingdom.clock import Clock, SystemClock, isoformat
+from kingdom.runtime.own_output import goes_there
 from kingdom.runtime.secrets import Masker
 from kingdom.store import disk
 from kingdom.store.paths import BaseDir
@@ -49,6 +50,7 @@ def configure(
     """From here on, `get_logger()` writes for this role. `stream` is standard error by default."""
     target: Stream = sys.stderr if stream is None else stream
     people = target.isatty()
+    is_doubled = stream is None and goes_there(base)
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
@@ -57,6 +59,7 @@ def configure(
             _Head(role, clock or SystemClock()),
             _Masking(Masker(environment, secret_variables)),
             _SystemLog(base),
+            *([_drop_written] if is_doubled else []),
             _for_people(environment) if people else _for_machines(),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(LEVELS[level]),
@@ -128,6 +131,13 @@ class _SystemLog:
         except OSError as error:
             event["system_log"] = f"not written: {error.strerror}"
         return event
+
+
+def _drop_written(logger: object, method: str, event: EventDict) -> EventDict:
+    """Nothing is kept twice: what went to `system.log` is not for the output's own log."""
+    if "system_log" not in event:
+        raise structlog.DropEvent
+    return event
 
 
 def text_line(event: Mapping[str, Any]) -> str:

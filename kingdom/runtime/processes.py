@@ -26,6 +26,7 @@ START_NOW = signal.SIGUSR1  # tells the warden to start at once what waits for i
 LONGEST_REST = 10.0  # seconds between two heartbeats of a role that has nothing to do
 MISSED = 3  # of these must fail to come before a role counts as hung, however short the threshold
 STALE_AFTER = 120.0  # seconds without a sign of life; what the chamberlain's settings begin with
+LONGEST_START = 300.0  # seconds without one before the first, as units allow: much may be to adopt
 PATIENCE = 10.0  # seconds that a process asked to end has before it is killed
 _LOOK_AGAIN = 0.02
 _MOMENT = 0.3  # seconds in which those who only ask, or were just killed, are gone

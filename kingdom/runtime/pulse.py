@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from kingdom.runtime import role
-from kingdom.runtime.processes import MISSED
+from kingdom.runtime.processes import LONGEST_START, MISSED
 
 LONGEST_PAUSE = 10.0  # seconds between two looks
 
@@ -58,6 +58,12 @@ class Pulse:
         """Seconds; none of one that is not there."""
         seen = self._seen.get(name)
         return 0.0 if seen is None or self._looked is None else self._looked - seen.since
+
+    def hangs(self, name: str, longest: float) -> bool:
+        """Whether it was silent for longer than that; one that still starts has longer."""
+        seen = self._seen.get(name)
+        is_starting = seen is not None and seen.sign.beat is None
+        return self.silence(name) > (max(longest, LONGEST_START) if is_starting else longest)
 
     def lives(self, name: str) -> bool:
         """Whether its heart has beaten while we looked on."""

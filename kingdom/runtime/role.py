@@ -24,6 +24,7 @@ from kingdom.runtime.internal_log import InternalLog
 from kingdom.runtime.logging import configure, get_logger
 from kingdom.runtime.measures import Measures
 from kingdom.runtime.notify import Notifier
+from kingdom.runtime.own_output import OwnOutput
 from kingdom.runtime.processes import LONGEST_REST, EndAsked, Seat, keep_memory_private
 from kingdom.store.locks import Lock
 from kingdom.store.paths import BaseDir
@@ -250,6 +251,7 @@ class _Loop:
         self._bus = setting.bus
         self._log = setting.log
         self._measures = Measures(setting.base, setting.name, setting.bus, setting.clock)
+        self._output = OwnOutput(setting.base)
         self._patience = patience
         self._asked = patience.asked
 
@@ -278,6 +280,7 @@ class _Loop:
         seconds = self._role.step()
         self._patience.beat()
         self._measures.keep()
+        self._output.follow()
         if self._asked:
             return
         self._bus.wait(

@@ -28,6 +28,6 @@ class Vigil:
         if pid is not None:
             signs[WATCHER] = Sign(pid, Seat(self.base, WATCHER).last_beat())
         self._pulse.look(signs, now, 3 * min(LONGEST_PAUSE, longest / 4))
-        silence = self._pulse.silence(WATCHER)
         is_sure = self._pulse.silence(WARDEN) < longest / 2
-        return silence if is_sure and silence > longest else None
+        hangs = is_sure and self._pulse.hangs(WATCHER, longest)
+        return self._pulse.silence(WATCHER) if hangs else None

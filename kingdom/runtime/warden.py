@@ -23,6 +23,7 @@ from kingdom.errors import EXIT_DONE, EXIT_FAILED, KingdomError
 from kingdom.runtime.children import Child, Notice, Post, Wanted, fork, how_it_ended
 from kingdom.runtime.internal_log import InternalLog
 from kingdom.runtime.logging import configure, get_logger
+from kingdom.runtime.own_output import OwnOutput
 from kingdom.runtime.processes import (
     PATIENCE,
     START_NOW,
@@ -86,6 +87,7 @@ class Warden:
         keep_memory_private()
         configure(WARDEN, self._base, environment=self._environment, clock=self._clock)
         self._log = get_logger()
+        self._output = OwnOutput(self._base)
         try:
             self._watch(seat)
             return EXIT_DONE
@@ -125,6 +127,7 @@ class Warden:
             self._asked.others.discard(START_NOW)
             self._forgive()
         self._reap()
+        self._output.follow()
         if self._suite.refresh():
             self._adjust()
         self._note_problem()
@@ -194,8 +197,9 @@ class Warden:
         threshold = self._suite.config.current.settings.chamberlain.heartbeat.threshold_seconds
         silence = self._vigil.silence(child.pid, threshold, self._clock.monotonic())
         if silence is not None and child.kill_at is None:
-            self._log.error("warden.role_hung", target=WATCHER, pid=child.pid, seconds=silence)
-            child.hung = {"at": isoformat(self._clock.now()), "seconds": round(silence)}
+            seconds = round(silence)
+            self._log.error("warden.role_hung", target=WATCHER, pid=child.pid, seconds=seconds)
+            child.hung = {"at": isoformat(self._clock.now()), "seconds": seconds}
             self._ask_to_end(child)
             self._write()
 

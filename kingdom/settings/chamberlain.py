@@ -157,3 +157,13 @@ class ChamberlainSettings(Section):
     metrics: Metrics = Field(
         default_factory=Metrics, description="Prometheus text at http://127.0.0.1:PORT/metrics."
     )
+
+    @model_validator(mode="after")
+    def _measures_in_time(self) -> Self:
+        if self.polling.interval_seconds >= self.thresholds.stale_seconds:
+            raise PydanticCustomError(
+                "order",
+                "polling.interval_seconds must be below thresholds.stale_seconds, or what is "
+                "measured counts as old and no work is let in",
+            )
+        return self

@@ -47,16 +47,16 @@ def _variable_name(name: str) -> str:
     return name
 
 
-def _spelled_time(value: object) -> object:
-    """YAML takes 23:30 for a number in base 60."""
-    if type(value) is int and value >= 0:
-        return f"{value // 60:02d}:{value % 60:02d}"
+def _quoted_time(value: object) -> object:
+    """YAML takes 23:30 for a number in base 60, and nobody can tell it from a plain one."""
+    if type(value) in (int, float):
+        raise PydanticCustomError("time", 'must be a time of the day in quotes, such as "03:00"')
     return value
 
 
 def _time_of_day(text: str) -> str:
     if re.fullmatch(_TIME, text) is None:
-        raise PydanticCustomError("time", "must be a time of the day, such as 03:00")
+        raise PydanticCustomError("time", 'must be a time of the day, such as "03:00"')
     return text
 
 
@@ -69,7 +69,7 @@ Percent = Annotated[float, Field(ge=0, le=100)]
 Variable = Annotated[str, StringConstraints(min_length=1), AfterValidator(_variable_name)]
 TimeOfDay = Annotated[
     str,
-    BeforeValidator(_spelled_time),
+    BeforeValidator(_quoted_time),
     AfterValidator(_time_of_day),
     Field(json_schema_extra={"pattern": f"^{_TIME}$"}),
 ]

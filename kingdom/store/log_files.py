@@ -44,7 +44,7 @@ def next_name(path: str) -> str:
 
 def next_events_name(base: BaseDir, day: date) -> str:
     """Where internal events go that begin on this day."""
-    spelled = f"{day:%Y%m%d}"
+    spelled = day.isoformat().replace("-", "")  # four digits also of a damaged line's year
     found = (_DAY.fullmatch(os.path.basename(one)) for one in put_away_events(base))
     numbers = [_number(one) for one in found if one and one["day"] == spelled]
     more = f"-{max(numbers) + 1}" if numbers else ""

@@ -115,6 +115,9 @@ SENTENCES: dict[str, str] = {
     "chamberlain_hung_gone": "{role} was removed.",
     "chamberlain_returned": "The {role} had shown no life for {seconds} seconds, so the warden "
     "ended it and started it again. What it last did is told by: kingdom logs {role}",
+    "chamberlain_duty_broken": "The chamberlain cannot see to {duty} ({error}); it tries again, "
+    "and all else goes on. Where it broke is told by: kingdom logs chamberlain",
+    "chamberlain_duty_mended": "The chamberlain sees to {duty} again.",
     "chamberlain_abandoned": "{general} does not run, and tasks in progress wait for it "
     "({count}, such as {task}). Start it with: kingdom start, or end them with: "
     "kingdom cancel TASK",

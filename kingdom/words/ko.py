@@ -122,6 +122,9 @@ SENTENCES: dict[str, str] = {
     "chamberlain_hung_gone": "{role}, 제거되었습니다.",
     "chamberlain_returned": "{role}, {seconds}초 동안 응답이 없어 warden가 끝내고 다시 "
     "시작했습니다. 마지막으로 한 일을 보려면: kingdom logs {role}",
+    "chamberlain_duty_broken": "chamberlain, {duty} 일을 하지 못합니다({error}). 다시 시도하며, "
+    "나머지 일은 계속합니다. 어디서 멈췄는지 보려면: kingdom logs chamberlain",
+    "chamberlain_duty_mended": "chamberlain, {duty} 일을 다시 합니다.",
     "chamberlain_abandoned": "{general}, 실행 중이 아닌데 진행 중인 작업이 기다립니다"
     "({count}개, 예: {task}). 시작하려면: kingdom start, 작업을 끝내려면: kingdom cancel TASK",
     "chamberlain_abandoned_over": "{general}을(를) 헛되이 기다리는 작업이 더는 없습니다.",

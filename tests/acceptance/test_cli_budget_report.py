@@ -126,6 +126,9 @@ def test_a_report_that_was_sent_is_shown_as_it_was(realm: BaseDir) -> None:
     [
         (["--date", "2020-01-01"], 1, "Nothing is known of 2020-01-01."),
         (["--date", "soon"], 2, "'soon' is not a date."),
+        (["--date", "9999-12-31", "--week"], 1, "Nothing is known of that week."),
+        (["--date", "9999-12-31"], 1, "Nothing is known of 9999-12-31."),
+        (["--date", "0001-01-01", "--week"], 1, "Nothing is known of that week."),
         (["--date", "2020-01-01", "--week"], 1, "Nothing is known of that week."),
     ],
 )
@@ -134,3 +137,11 @@ def test_a_day_that_there_is_no_report_of(
 ) -> None:
     assert kingdom("init", base.root).code == 0
     assert part in one_sentence(kingdom("report", *words, base=base), code)
+
+
+def test_a_budget_of_next_to_nothing_is_shown(realm: BaseDir) -> None:
+    limit = "token_limits: {daily_budget_usd: 0.0000001}\n"
+    Path(realm.path("config/local/chamberlain.yaml")).write_text(limit)
+    said = kingdom("budget", base=realm)
+    assert said.code == 0, said.err
+    assert "of $0.00  ████████████████████  100%" in said.lines[0]

@@ -19,11 +19,12 @@ from kingdom.chamberlain.cleaning.kinds import Dead, Files, kinds
 from kingdom.chamberlain.cleaning.notices import NOT_TOLD, Notices
 from kingdom.chamberlain.cleaning.round import LOCK, Round
 from kingdom.chamberlain.duty import Office
-from kingdom.errors import TryLater
+from kingdom.errors import KingdomError, TryLater
 from kingdom.models.base import Record
 from kingdom.models.result import NeedsHuman
 from kingdom.pids import started
 from kingdom.runtime.timekeeping import confirm
+from kingdom.settings.loading import load_settings
 from kingdom.store import disk
 from kingdom.store.locks import Lock
 from kingdom.store.paths import BaseDir
@@ -584,14 +585,27 @@ def test_every_stream_of_the_bus_has_its_dead_cleaned(office: Office) -> None:
     assert [one.stream for one in made if isinstance(one, Dead)] == list(STREAMS)
 
 
-@pytest.mark.parametrize("written", ["23:30", '"23:30"'])
-def test_its_hour_is_the_one_in_the_configuration(
-    base: BaseDir, clock: MovableClock, written: str
-) -> None:
+def test_its_hour_is_the_one_in_the_configuration(base: BaseDir, clock: MovableClock) -> None:
     Path(base.config).mkdir()
     Path(base.config, "system.yaml").write_text("timezone: Asia/Seoul\n")
-    Path(base.config, "chamberlain.yaml").write_text(f"cleanup: {{at: {written}}}\n")
+    Path(base.config, "chamberlain.yaml").write_text('cleanup: {at: "23:30"}\n')
     with trusted(base, clock) as (_, duty):
         run(duty, clock, 1.0)
     ((at, _),) = cleanings(base)
     assert at.startswith("2026-02-07T14:3")
+
+
+@pytest.mark.parametrize("written", ["23:30", "3", "3:00", "0.5"])
+def test_a_number_is_no_hour(base: BaseDir, written: str) -> None:
+    """YAML reads 23:30 as 1410; nobody can tell it from a number."""
+    Path(base.config).mkdir()
+    Path(base.config, "chamberlain.yaml").write_text(f"cleanup: {{at: {written}}}\n")
+    with pytest.raises(KingdomError, match=r'cleanup.at.* in quotes, such as "03:00"'):
+        load_settings(base.config, {})
+
+
+def test_measurements_are_made_before_they_count_as_old(base: BaseDir) -> None:
+    Path(base.config).mkdir()
+    Path(base.config, "chamberlain.yaml").write_text("polling: {interval_seconds: 120}\n")
+    with pytest.raises(KingdomError, match=r"must be below thresholds.stale_seconds"):
+        load_settings(base.config, {})

@@ -196,6 +196,7 @@ def test_a_disk_that_takes_no_heartbeats_hangs_nobody(base: BaseDir, watch: Watc
 
 def test_the_warden_is_left_to_people(base: BaseDir, watch: Watch) -> None:
     lock = Seat(base, "warden").take()
+    Seat(base, "warden").beat()
     watch.go_on(THRESHOLD + 30)
     assert [one["target"] for one in watch.told("system.heartbeat_missed")] == ["warden"]
     Seat(base, "warden").beat()

@@ -30,6 +30,7 @@ DASHBOARD = ROOT / "docs" / "metrics" / "grafana-dashboard.json"
 PAGE = ROOT / "docs" / "metrics.md"
 PROMTOOL = shutil.which("promtool")
 NAME = re.compile(r"\bkingdom_[a-z_]+")
+INCREASE = re.compile(r"increase\((kingdom_[a-z_]+)\{([^}]*)\}")
 OF_HISTOGRAM = re.compile(r"_(bucket|sum|count)$")
 
 
@@ -83,6 +84,24 @@ def test_labels_asked_for_are_exported(exported: dict[str, float]) -> None:
         for name, labels in re.findall(r"(kingdom_[a-z_]+)\{([^}]*)\}", expression):
             for label in re.findall(r"(\w+)\s*[!=]=?~?", labels):
                 assert label == "instance" or (name, label) in known, expression
+
+
+def test_what_is_asked_to_increase_is_there_before_the_first(
+    base: BaseDir, clock: MovableClock
+) -> None:
+    """Prometheus sees no increase in a series that begins with one."""
+    fresh = read_metrics(rendered(Found(base, clock, ["king"]).families()).decode())
+    asked = [one for rule in rules() for one in INCREASE.findall(rule["expr"])]
+    assert asked
+    for name, labels in asked:
+        wanted = set(labels.split(","))
+        found = [one for one in fresh if one.startswith(f"{name}{{")]
+        assert any(wanted <= set(one[len(name) + 1 : -1].split(",")) for one in found), labels
+
+
+def test_a_full_disk_is_answered_with_what_can_go() -> None:
+    (full,) = [one for one in rules() if one["alert"] == "KingdomDiskFull"]
+    assert "kingdom clean --dry-run" in full["annotations"]["remedy"]
 
 
 def test_the_page_lists_all_that_is_exported(exported: dict[str, float]) -> None:

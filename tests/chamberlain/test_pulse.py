@@ -52,3 +52,13 @@ def test_life_is_what_was_seen_to_change() -> None:
     pulse.look({}, 40, PAUSE)
     assert not pulse.lives("king")
     assert pulse.silence("king") == 0
+
+
+def test_one_that_still_starts_has_as_long_as_its_unit_allows() -> None:
+    pulse = Pulse()
+    for now in range(0, 301, 10):
+        pulse.look({"king": Sign(1, None), "envoy": Sign(2, 5.0)}, float(now), 30.0)
+        assert pulse.hangs("envoy", 120.0) == (now > 120)
+        assert not pulse.hangs("king", 120.0)
+    pulse.look({"king": Sign(1, None)}, 310.0, 30.0)
+    assert pulse.hangs("king", 120.0)

@@ -208,6 +208,20 @@ def test_a_copy_is_not_read_twice(base: BaseDir, office: Office) -> None:
     assert (lines_read(base), ledger(base)["copies"]) == (60, 1)
 
 
+@pytest.mark.parametrize("name", ["events.log.bak", "events-copy.log"])
+@pytest.mark.parametrize("is_known", [True, False])
+def test_a_copy_of_a_few_lines_is_not_read_twice(
+    base: BaseDir, office: Office, name: str, is_known: bool
+) -> None:
+    append(base, *[completed(at=number) for number in range(3)])
+    if is_known:
+        read_all(office)
+    shutil.copy(base.events_log, base.path("logs", name))
+    append(base, failed(at=99))
+    read_all(office)
+    assert (lines_read(base), ledger(base)["copies"]) == (4, 1)
+
+
 def test_a_restored_log_is_known_again(base: BaseDir, clock: MovableClock) -> None:
     append(base, *[completed(at=number) for number in range(50)])
     with office_in(base, clock) as office:

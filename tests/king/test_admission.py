@@ -70,15 +70,19 @@ def test_no_measurements_yet_let_all_in() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "health"), [(0, "green"), (120, "green"), (120.001, "orange"), (86_400, "orange")]
+    ("seconds", "health"),
+    [(0, "green"), (120, "green"), (120.001, "orange"), (86_400, "orange"), (-86_400, "orange")],
 )
 def test_old_measurements_count_as_orange(seconds: float, health: str) -> None:
     made = (START - timedelta(seconds=seconds)).isoformat()
     assert read(updated_at=made).health == health
 
 
-def test_measurements_from_a_clock_ahead_of_ours_are_believed() -> None:
-    assert read(updated_at=(START + timedelta(hours=1)).isoformat()).health == "green"
+def test_measurements_from_the_future_count_as_old_once_no_two_clocks_are_so_far_apart() -> None:
+    assert read(updated_at=(START + timedelta(seconds=2)).isoformat()).health == "green"
+    found = read(updated_at=(START + timedelta(hours=1)).isoformat())
+    assert found.health == "orange"
+    assert found.note == "state/resources.json is from 3600 seconds ahead"
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,7 @@ def office_in(base: BaseDir, clock: Clock, log: io.StringIO | None = None) -> It
     config = LiveConfig(base, {}, clock)
     bus = open_bus(base, config.current.settings, clock=clock)
     disk.make_directory(base.path("state", NAME))  # its seat
+    disk.make_directory(base.logs)
     internal = InternalLog(base, NAME, clock)
     try:
         yield Office(Setting(NAME, base, {}, bus, config, clock, get_logger(), internal))

@@ -47,6 +47,7 @@ class Life:
     left: dict[str, Left] = field(default_factory=dict)
     emitted: list[tuple[datetime, str]] = field(default_factory=list)
     restarts: int = 0
+    looks: list[datetime] = field(default_factory=list)  # when the chamberlain went round
     _number: int = 0
 
     def configure(self, zone: str) -> None:
@@ -86,6 +87,7 @@ class Life:
         with office_in(self.base, self.clock) as office:
             role = Chamberlain(office.setting, DUTIES)
             while self.clock.now() < until:
+                self.looks.append(self.clock.now())
                 wait = role.step()
                 self.date_logs()
                 # Between two looks some time passes, however little is asked for.

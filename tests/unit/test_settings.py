@@ -359,8 +359,8 @@ def test_settings_do_not_change() -> None:
         ("system", "bus: &a [*a]", "anchors and aliases"),
         ("system", "a: 1\n---\nb: 2\n", "config/system.yaml:2: it is not YAML"),
         ("system", "bus: \x01", "config/system.yaml: it is not YAML"),
-        ("chamberlain", "cleanup: {at: 25:00}", "must be a time of the day, such as 03:00"),
-        ("chamberlain", "cleanup: {at: 3am}", "must be a time of the day, such as 03:00"),
+        ("chamberlain", "cleanup: {at: 25:00}", 'in quotes, such as "03:00"'),
+        ("chamberlain", "cleanup: {at: 3am}", 'must be a time of the day, such as "03:00"'),
         *(
             ("envoy", f"slack: {{allowed_users: ['{name}']}}", "must be an id, such as U012AB3CD")
             for name in ("#kingdom", "kingdom", "@ada", "", "U0", "D0DIRECT")

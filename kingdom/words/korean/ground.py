@@ -43,7 +43,7 @@ OF_GROUND: dict[str, tuple[str, str]] = {
     ),
     "start_failed": (
         "왕국이 시작되지 못했습니다.",
-        "까닭은 logs/warden.log 파일에 있습니다. 그런 뒤: kingdom start",
+        "까닭을 보려면: kingdom logs warden. 그런 뒤: kingdom start",
     ),
     "demo_late": (
         "시연이 제때 끝나지 않았습니다.",
