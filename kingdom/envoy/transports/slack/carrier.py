@@ -149,9 +149,14 @@ class SlackCarrier:
         """Slack keeps what it has answered for."""
 
     def poll(self, questions: Questions) -> Sequence[Heard]:
-        self._marks.catch_up()
-        self._notices.catch_up()
-        return self._ear.poll(questions)
+        heard = self._ear.poll(questions)
+        if not heard:  # whoever said something waits for nothing else
+            self._marks.catch_up()
+            self._notices.catch_up()
+        return heard
+
+    def has_heard(self, question: Question) -> bool:
+        return self._ear.has_heard(question)
 
     def taken(self, heard: Heard) -> None:
         self._ear.taken(heard)

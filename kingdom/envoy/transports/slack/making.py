@@ -10,7 +10,6 @@ from kingdom.clients.slack_access import find_app_token, find_token
 from kingdom.clients.slack_faults import SlackRefused
 from kingdom.clients.slack_socket import SlackSocket
 from kingdom.envoy.rendering import Rendering
-from kingdom.envoy.transport import Reply
 from kingdom.envoy.transports.slack.carrier import SlackCarrier
 from kingdom.envoy.transports.slack.ear import Ear
 from kingdom.envoy.transports.slack.letters import Letters
@@ -43,9 +42,6 @@ def made(
             words(), rendering(), owner=owner, masked=masked, has_buttons=ear.hears_buttons
         )
 
-    def nothing_asked(reply: Reply) -> None:
-        notices.tell(reply, "closed", words()("envoy_nothing_asked"))
-
     clock, log = setting.clock, setting.log
     token = find_token(setting.environment, given().bot_token_env)
     default_channel(channel_of(given()))
@@ -72,7 +68,6 @@ def made(
         clock=clock,
         log=log,
         seconds=lambda: given().polling_seconds,
-        nothing_asked=nothing_asked,
     )
     return SlackCarrier(slack, clock, letters, places=places, ear=ear, notices=notices, log=log)
 
