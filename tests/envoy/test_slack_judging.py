@@ -182,6 +182,8 @@ def test_found_by_looking_it_is_not_marked_as_heard_before_it_was_judged(
     polled.begin(allowed=("S0TEAM",))
     polled.server.faults.append(Fault(MEMBERS, error="internal_error", left=1_000))
     polled.server.said("C0KINGDOM", f"<@{BOT}> look", user=STRANGER)
+    polled.server.pass_time(900)
+    polled.server.said("C0KINGDOM", "lunch?")
     clock.advance(30)
     polled.life.go()
     polled.server.faults.clear()
