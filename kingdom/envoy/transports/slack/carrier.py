@@ -54,6 +54,7 @@ class SlackCarrier:
     ) -> None:
         """`letters` are asked for each time, since configuration may change."""
         self._slack = slack
+        slack.begin_step()
         self._letters = letters
         self._places = places
         self._ear = ear
@@ -149,6 +150,7 @@ class SlackCarrier:
         """Slack keeps what it has answered for."""
 
     def poll(self, questions: Questions) -> Sequence[Heard]:
+        self._slack.begin_step()
         heard = self._ear.poll(questions)
         if not heard:  # whoever said something waits for nothing else
             self._marks.catch_up()
