@@ -47,10 +47,10 @@ def is_settled(bus: FileBus, task_id: str) -> bool:
     return found is not None and getattr(found[1], "answered_by", None) is not None
 
 
-def answer_to(bus: FileBus, base: BaseDir, task_id: str) -> dict[str, Any]:
-    """What was passed on, whether or not the king has taken it."""
-    ids = (one for one in ids_of_answers(base) if one.startswith(id_prefix(task_id)))
-    return said_in(bus, min(ids, default=""))
+def answers_by_task(base: BaseDir) -> dict[str, str]:
+    """The id of the first that was passed on for each, whether or not the king has taken it."""
+    ids = sorted(ids_of_answers(base), reverse=True)
+    return {one.removeprefix(PREFIX).rpartition("-")[0]: one for one in ids}
 
 
 def ids_of_answers(base: BaseDir) -> Iterator[str]:

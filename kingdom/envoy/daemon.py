@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any, assert_never
 
 from kingdom.bus.port import Accept, Claim, Move, Problem
-from kingdom.envoy.answers import answer_event, is_known, is_settled
+from kingdom.envoy.answers import answer_event, answers_by_task, is_known, is_settled
 from kingdom.envoy.hearing import (
     NOBODY,
     Answer,
@@ -70,10 +70,11 @@ class Envoy:
         self._standing.works()
         for path in self._notebook.damaged:
             self._log.warning("state.made_anew", path=path)
+        passed_on = answers_by_task(self._setting.base)
         for task_id, question in list(self._notebook.questions.items()):
             settled = is_settled(self._bus, task_id)
             if settled or question.answered_at:
-                self._close(task_id, question)
+                self._close(task_id, question, passed_on.get(task_id, ""))
             if settled:
                 self._notebook.revise(task_id, None)
         self._notebook.save()
@@ -316,9 +317,9 @@ class Envoy:
             data = {"event_id": event.id, "source": event.source, "event_type": event.type}
             self._emit("event.detected", data, event.trace_id)
 
-    def _close(self, task_id: str, question: Question) -> None:
+    def _close(self, task_id: str, question: Question, passed_on: str = "") -> None:
         """Answered by whatever way, or of no use any more."""
-        line = closing_line(self._words, *known_answer(self._bus, self._setting.base, task_id))
+        line = closing_line(self._words, *known_answer(self._bus, task_id, passed_on))
         self._transport.close_question(question, line)
 
     @property

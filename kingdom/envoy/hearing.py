@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from kingdom.bus.files.bus import FileBus
-from kingdom.envoy.answers import BY_DEFAULT, TRUST, answer_to, said_in
+from kingdom.envoy.answers import BY_DEFAULT, TRUST, said_in
 from kingdom.envoy.questions import Question, Questions, chosen
 from kingdom.envoy.rendering import on_one_line
 from kingdom.envoy.transport import Reply, Speech
 from kingdom.errors import NeverWorks
 from kingdom.models.event import Event
 from kingdom.models.priority import priority_of
-from kingdom.store.paths import BaseDir
 from kingdom.words import Words
 
 _NAMES = {"no_answer": "envoy_no_answer", "not_an_option": "envoy_not_an_option"}
@@ -109,11 +108,12 @@ def said_by(reply: Reply) -> SaidBy:
     return SaidBy(reply.answered_by, where if reply.ts else {})
 
 
-def known_answer(bus: FileBus, base: BaseDir, task_id: str) -> tuple[str, SaidBy]:
-    """The answer that the king has taken or will find, and whose it is; empty if there is none."""
+def known_answer(bus: FileBus, task_id: str, passed_on: str) -> tuple[str, SaidBy]:
+    """The answer that the king has taken, or else the event that was passed on, and whose it is;
+    empty if there is none."""
     found = bus.look("results", task_id)
     event_id = getattr(found[1], "answered_by", None) if found else None
-    payload = said_in(bus, event_id) if event_id else answer_to(bus, base, task_id)
+    payload = said_in(bus, event_id or passed_on)
     text, who = (str(payload.get(key) or "") for key in ("text", "answered_by"))
     return text, NOBODY if payload.get("until") else SaidBy(who, {})
 

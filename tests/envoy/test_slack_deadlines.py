@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -91,6 +92,8 @@ def test_a_default_that_waits_is_said_once_and_in_the_standing(
     trouble = polled.life.envoy._transport.trouble()
     assert trouble is not None
     assert str(trouble).startswith("A default waits until its thread can be read. Slack has")
+    log = Path(polled.base.system_log).read_text()
+    assert log.count("question.default_waits") == 1
     outage.left = 0
     for _ in range(3):
         clock.advance(120)
