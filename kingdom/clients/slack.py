@@ -268,17 +268,15 @@ class Slack:
     ) -> SlackLater:
         """With Slack as a whole: then everything waits. If it is well otherwise, the trouble lies
         in what was asked, and no moment is named."""
-        sentence = f"Slack has trouble: {what}."
-        until = None if not probe or (wait is None and self._is_well()) else self._pause(wait)
+        sentence, until = f"Slack has trouble: {what}.", None
+        if probe and (wait is not None or not self._is_well()):
+            self._troubles += 1
+            pause = min(_FIRST_PAUSE * 2 ** min(self._troubles - 1, 10), _LONGEST_PAUSE)
+            until = self._clock.now() + (wait or pause)
         if is_silent and self._goes_by_steps:
             soon = until or self._clock.now() + _FIRST_PAUSE
             self._silence = SlackLater(sentence, not_before=soon, undone=True)
         return SlackLater(sentence, not_before=until)
-
-    def _pause(self, wait: timedelta | None) -> datetime:
-        self._troubles += 1
-        pause = min(_FIRST_PAUSE * 2 ** min(self._troubles - 1, 10), _LONGEST_PAUSE)
-        return self._clock.now() + (wait or pause)
 
     def _is_well(self) -> bool:
         try:
@@ -294,18 +292,17 @@ class Slack:
         token in it, so ours are raised when theirs are forgotten."""
         from slack_sdk.errors import SlackApiError, SlackClientError
 
-        what, is_silent = "", False
+        what = ""
         try:
             answer = self._connected().api_call(method, params=form, json=json)
         except SlackApiError as error:
             answer = error.response
         except (OSError, HTTPException) as error:
             what = f"it could not be reached, or did not answer ({type(error).__name__})"
-            is_silent = True
         except (SlackClientError, ValueError, TypeError, LookupError, AttributeError) as error:
             what = f"its answer makes no sense ({type(error).__name__})"
         if what:
-            raise self._trouble(what, probe=probe, is_silent=is_silent)
+            raise self._trouble(what, probe=probe, is_silent=True)
         return answer.status_code, dict(answer.headers), answer.data
 
     def _upload(self, address: str, content: bytes) -> None:

@@ -224,7 +224,7 @@ class Ear:
             self._ignore(came)
         pressed = (came.message_id, came.number) if isinstance(came, Pressed) else ("", 0)
         return Reply(
-            Thread(came.channel, came.thread_ts),
+            Thread(came.channel, came.thread_ts or came.ts),
             text,
             self._permits.name_of(came.user),
             moment_of(came.ts),
