@@ -96,10 +96,16 @@ class Slack:
         self._client: WebClient | None = None
         self._held: dict[str, datetime] = {}  # methods that Slack wants to be left alone with
         self._troubles = 0  # since the last answer
+        self._goes_by_steps = False
+        self._silence: SlackLater | None = None  # it did not answer in this step
         self._knock_again = knock_again
         self.shut: SlackShut | None = None  # if it let nobody in when it was last asked
         self._me: Me | None = None
         self.scopes: frozenset[str] = frozenset()  # as far as Slack has told
+
+    def begin_step(self) -> None:
+        """Until the next call of this, nobody waits for Slack again after it did not answer."""
+        self._goes_by_steps, self._silence = True, None
 
     # What stands there
 
@@ -258,6 +264,8 @@ class Slack:
         self.scopes = frozenset(filter(None, map(str.strip, told.split(",")))) or self.scopes
 
     def _respect_limits(self, method: str) -> None:
+        if self._silence is not None:
+            raise self._silence.with_traceback(None)
         if self.shut and self.shut.not_before and self._clock.now() < self.shut.not_before:
             raise self.shut.with_traceback(None)
         until = self._held.get(method)
@@ -265,15 +273,20 @@ class Slack:
             raise SlackLimited("Slack limits how much it is asked.", until)
         self._held.pop(method, None)
 
-    def _trouble(self, what: str, wait: timedelta | None = None, *, probe: bool) -> SlackLater:
+    def _trouble(
+        self, what: str, wait: timedelta | None = None, *, probe: bool, is_silent: bool = False
+    ) -> SlackLater:
         """With Slack as a whole: then everything waits. If it is well otherwise, the trouble lies
         in what was asked, and no moment is named."""
-        sentence = f"Slack has trouble: {what}."
-        if not probe or (wait is None and self._is_well()):
-            return SlackLater(sentence)
-        self._troubles += 1
-        pause = min(_FIRST_PAUSE * 2 ** min(self._troubles - 1, 10), _LONGEST_PAUSE)
-        return SlackLater(sentence, not_before=self._clock.now() + (wait or pause))
+        sentence, until = f"Slack has trouble: {what}.", None
+        if probe and (wait is not None or not self._is_well()):
+            self._troubles += 1
+            pause = min(_FIRST_PAUSE * 2 ** min(self._troubles - 1, 10), _LONGEST_PAUSE)
+            until = self._clock.now() + (wait or pause)
+        if is_silent and self._goes_by_steps:
+            soon = until or self._clock.now() + _FIRST_PAUSE
+            self._silence = SlackLater(sentence, not_before=soon, undone=True)
+        return SlackLater(sentence, not_before=until)
 
     def _is_well(self) -> bool:
         try:
@@ -299,7 +312,7 @@ class Slack:
         except (SlackClientError, ValueError, TypeError, LookupError, AttributeError) as error:
             what = f"its answer makes no sense ({type(error).__name__})"
         if what:
-            raise self._trouble(what, probe=probe)
+            raise self._trouble(what, probe=probe, is_silent=True)
         return answer.status_code, dict(answer.headers), answer.data
 
     def _upload(self, address: str, content: bytes) -> None:
@@ -310,7 +323,7 @@ class Slack:
         except (OSError, HTTPException) as error:  # the address holds a secret of its own
             what = f"it did not take a file ({type(error).__name__})"
         if what:
-            raise self._trouble(what, probe=True)
+            raise self._trouble(what, probe=True, is_silent=True)
 
     def _connected(self) -> WebClient:
         if self._client is None:

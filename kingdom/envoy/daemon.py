@@ -17,8 +17,17 @@ from functools import partial
 from typing import Any, assert_never
 
 from kingdom.bus.port import Accept, Claim, Move, Problem
-from kingdom.envoy.answers import BY_DEFAULT, answer_event, id_of_answer
-from kingdom.envoy.hearing import Answer, closing_line, known_answer, meant_by, speech_event
+from kingdom.envoy.answers import answer_event, answers_by_task, is_known, is_settled
+from kingdom.envoy.hearing import (
+    NOBODY,
+    Answer,
+    SaidBy,
+    closing_line,
+    known_answer,
+    meant_by,
+    said_by,
+    speech_event,
+)
 from kingdom.envoy.notebook import Notebook
 from kingdom.envoy.parcels import STREAM, Parcel, facts
 from kingdom.envoy.questions import Question, Questions, next_default, with_default_due
@@ -35,6 +44,7 @@ from kingdom.topology import DEAD, PENDING
 from kingdom.words import Words
 
 SOURCE = "envoy"
+_DEFAULTS_AT_ONCE = 20
 
 
 class Envoy:
@@ -60,18 +70,21 @@ class Envoy:
         self._standing.works()
         for path in self._notebook.damaged:
             self._log.warning("state.made_anew", path=path)
+        passed_on = answers_by_task(self._setting.base)
         for task_id, question in list(self._notebook.questions.items()):
-            if self._is_answered(task_id):
-                self._close(task_id, question)
+            settled = is_settled(self._bus, task_id)
+            if settled or question.answered_at:
+                self._close(task_id, question, passed_on.get(task_id, ""))
+            if settled:
                 self._notebook.revise(task_id, None)
         self._notebook.save()
 
     def step(self) -> float:
         self._setting.config.refresh()
-        self._take_replies()
-        self._take_defaults()
+        taken = self._take_replies() + self._take_defaults()
         handled = self._deliver()
-        return 0.0 if handled >= self._transport.at_once else self._seconds_of_rest()
+        is_busy = handled >= self._transport.at_once or (taken and self._is_default_due())
+        return 0.0 if is_busy else self._seconds_of_rest()
 
     def accepts(self) -> Mapping[str, Accept]:
         return {STREAM: lambda type_, priority: False} if self._rests() else {}
@@ -84,7 +97,8 @@ class Envoy:
 
     def _seconds_of_rest(self) -> float:
         interval: float = self._setting.config.current.settings.envoy.polling.interval_seconds
-        moments = (self._next_default(), self._resting_until)
+        default_at = None if self._is_default_due() else self._next_default()
+        moments = (default_at, self._resting_until)
         now = self._clock.now()
         waits = ((moment - now).total_seconds() for moment in moments if moment is not None)
         return max(min(interval, *waits), 0.0) if any(moments) else interval
@@ -95,6 +109,10 @@ class Envoy:
         if self._defaults is None or self._defaults[0] is not questions:
             self._defaults = questions, next_default(questions)
         return self._defaults[1]
+
+    def _is_default_due(self) -> bool:
+        due = self._next_default()
+        return due is not None and due <= self._clock.now()
 
     def _rests(self) -> bool:
         if self._resting_until is not None and self._resting_until <= self._clock.now():
@@ -186,7 +204,7 @@ class Envoy:
             self._close(task_id, before[task_id])
         # An answer can overtake its question: `kingdom ask` shows one that waits to be sent.
         asking = message.task_id if isinstance(message, HumanInputRequest) else None
-        if asking and self._is_answered(asking):
+        if asking and is_settled(self._bus, asking):
             self._notebook.revise(asking, None)
 
     def _record(self) -> None:
@@ -220,72 +238,78 @@ class Envoy:
 
     # From people to the kingdom
 
-    def _take_replies(self) -> None:
-        for heard in self._transport.poll(self._notebook.questions):
-            self._take(heard)
+    def _take_replies(self) -> int:
+        """What waits for others, Slack too, comes after it was said that it is safe."""
+        replies = self._transport.poll(self._notebook.questions)
+        for heard in replies:
+            then = self._take(heard)
             self._transport.taken(heard)
+            then()
         self._standing.hears(self._transport.trouble())
+        return len(replies)
 
-    def _take(self, heard: Heard) -> None:
+    def _take(self, heard: Heard) -> Callable[[], None]:
         match heard:
             case Reply():
-                self._take_reply(heard)
+                return self._take_reply(heard)
             case Speech():
                 self._publish(speech_event(heard, self._clock.now()))
+                return lambda: None
             case other:
                 assert_never(other)
 
-    def _take_reply(self, reply: Reply) -> None:
+    def _take_reply(self, reply: Reply) -> Callable[[], None]:
         """One that is no answer changes nothing: the question stays open."""
         meant = meant_by(reply, self._notebook.questions, self._words)
         if isinstance(meant, Answer):
-            self._answer(meant.task_id, meant.question, meant.text, reply.answered_by, reply.at)
-            self._tell_of_answer(meant.task_id, meant.question)
-        elif not self._is_known(meant.task_id, reply):
-            self._log.info("reply.ignored", task_id=meant.task_id, reason=meant.what)
-            self._transport.tell(reply, meant.what, meant.text)
+            return self._answer(meant, said_by(reply), reply.at)
+        if is_known(self._bus, self._setting.base, meant.task_id, reply):
+            return lambda: None
+        self._log.info("reply.ignored", task_id=meant.task_id, reason=meant.what)
+        return partial(self._transport.tell, reply, meant.what, meant.text)
 
-    def _is_known(self, task_id: str, reply: Reply) -> bool:
-        """Whether this very reply was the answer, and has come again."""
-        return (
-            bool(task_id) and self._bus.look("events", id_of_answer(task_id, reply.at)) is not None
-        )
-
-    def _take_defaults(self) -> None:
-        now = self._clock.now()
-        due = self._next_default()
-        if due is None or now < due:
-            return
+    def _take_defaults(self) -> int:
+        """A few of those that are due, once all is heard that was said in time."""
+        if not self._is_default_due():
+            return 0
+        now, taken = self._clock.now(), 0
         for task_id, question in with_default_due(self._notebook.questions, now).items():
-            if self._is_answered(task_id):
+            if taken == _DEFAULTS_AT_ONCE:
+                break
+            if not self._transport.has_heard(question):
+                continue
+            taken += 1
+            if is_settled(self._bus, task_id):
                 self._notebook.revise(task_id, None)
                 self._notebook.save()
             else:
-                at = question.expires_at or now
-                self._answer(task_id, question, question.default or "", BY_DEFAULT, at)
+                answer = Answer(task_id, question, question.default or "")
+                self._answer(answer, NOBODY, question.expires_at or now)()
+        return taken
 
-    def _answer(
-        self, task_id: str, question: Question, text: str, answered_by: str, at: datetime
-    ) -> None:
+    def _answer(self, answer: Answer, by: SaidBy, at: datetime) -> Callable[[], None]:
         """Published before it is noted: after a crash the same event is published again, which
-        the bus knows by its id."""
-        now = self._clock.now()
-        until = at if answered_by == BY_DEFAULT else None
+        the bus knows by its id. Answers what is left to do, and may wait."""
+        task_id, question, now = answer.task_id, answer.question, self._clock.now()
         event = answer_event(
             task_id,
             question,
-            text,
-            answered_by=answered_by,
+            answer.text,
+            answered_by=by.name,
             source=SOURCE,
             at=at,
             now=now,
-            until=until,
+            until=at if by is NOBODY else None,
+            where=by.where,
         )
         self._publish(event)
-        self._transport.close_question(question, closing_line(self._words, text, answered_by))
         self._notebook.revise(task_id, question.revised(answered_at=now))
         self._notebook.save()
-        self._log.info("question.answered", task_id=task_id, answered_by=answered_by, id=event.id)
+        self._log.info("question.answered", task_id=task_id, answered_by=by.name, id=event.id)
+        if by is not NOBODY:
+            self._tell_of_answer(task_id, question)
+        line = closing_line(self._words, answer.text, by)
+        return partial(self._transport.close_question, question, line)
 
     def _publish(self, event: Event) -> None:
         if self._bus.publish("events", event)[0]:
@@ -293,19 +317,14 @@ class Envoy:
             data = {"event_id": event.id, "source": event.source, "event_type": event.type}
             self._emit("event.detected", data, event.trace_id)
 
-    def _close(self, task_id: str, question: Question) -> None:
+    def _close(self, task_id: str, question: Question, passed_on: str = "") -> None:
         """Answered by whatever way, or of no use any more."""
-        line = closing_line(self._words, *known_answer(self._bus, task_id))
+        line = closing_line(self._words, *known_answer(self._bus, task_id, passed_on))
         self._transport.close_question(question, line)
 
     @property
     def _words(self) -> Words:
         return Words(self._setting.config.current.settings.system.language)
-
-    def _is_answered(self, task_id: str) -> bool:
-        """Whether the king has taken an answer already; its note about that may be on its way."""
-        found = self._bus.look("results", task_id)
-        return found is not None and getattr(found[1], "answered_by", None) is not None
 
     # What others may know
 

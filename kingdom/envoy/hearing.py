@@ -5,11 +5,12 @@ Decides; the daemon acts on it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
 from kingdom.bus.files.bus import FileBus
-from kingdom.envoy.answers import BY_DEFAULT, TRUST
+from kingdom.envoy.answers import BY_DEFAULT, TRUST, said_in
 from kingdom.envoy.questions import Question, Questions, chosen
 from kingdom.envoy.rendering import on_one_line
 from kingdom.envoy.transport import Reply, Speech
@@ -26,6 +27,17 @@ class Answer:
     task_id: str
     question: Question
     text: str
+
+
+@dataclass(frozen=True)
+class SaidBy:
+    """Who said it, as people read it, and what tells it from all else that was ever said."""
+
+    name: str
+    where: Mapping[str, str]
+
+
+NOBODY = SaidBy(BY_DEFAULT, {})  # it is the default; a person may have that name, too
 
 
 @dataclass(frozen=True)
@@ -56,7 +68,7 @@ def meant_by(reply: Reply, questions: Questions, words: Words) -> Answer | Notic
 
 def _asked(reply: Reply, questions: Questions) -> tuple[str, Question | None]:
     for task_id, one in questions.items():
-        if (one.msg_id == reply.asked_in) if reply.asked_in else (one.thread == reply.thread):
+        if one.thread == reply.thread and reply.asked_in in ("", one.msg_id):
             return task_id, one
     return "", None
 
@@ -91,21 +103,26 @@ def speech_event(speech: Speech, now: datetime) -> Event:
     )
 
 
-def known_answer(bus: FileBus, task_id: str) -> tuple[str, str]:
-    """The answer that the king has taken, and whose it is; empty if there is none."""
+def said_by(reply: Reply) -> SaidBy:
+    where = {"user": reply.user, "channel": reply.thread.channel, "ts": reply.ts}
+    return SaidBy(reply.answered_by, where if reply.ts else {})
+
+
+def known_answer(bus: FileBus, task_id: str, passed_on: str) -> tuple[str, SaidBy]:
+    """The answer that the king has taken, or else the event that was passed on, and whose it is;
+    empty if there is none."""
     found = bus.look("results", task_id)
     event_id = getattr(found[1], "answered_by", None) if found else None
-    event = bus.look("events", event_id) if event_id else None
-    payload = event[1].payload if event and isinstance(event[1], Event) else {}
+    payload = said_in(bus, event_id or passed_on)
     text, who = (str(payload.get(key) or "") for key in ("text", "answered_by"))
-    return text, BY_DEFAULT if payload.get("until") else who
+    return text, NOBODY if payload.get("until") else SaidBy(who, {})
 
 
-def closing_line(words: Words, text: str, who: str) -> str:
+def closing_line(words: Words, text: str, by: SaidBy) -> str:
     """What a question shows that is no longer asked."""
     answer = on_one_line(text)
     if not answer:
         return words("envoy_withdrawn")
-    if who == BY_DEFAULT:
+    if by is NOBODY:
         return words("envoy_defaulted", answer=answer)
-    return words("envoy_answered", who=on_one_line(who) or "?", answer=answer)
+    return words("envoy_answered", who=on_one_line(by.name) or "?", answer=answer)

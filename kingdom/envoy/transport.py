@@ -37,6 +37,7 @@ class Reply:
     at: datetime
     may_answer: bool = True
     user: str = ""  # whom to tell what became of it
+    ts: str = ""  # which of what was said there it is
     asked_in: str = ""  # the message whose answer was chosen, `number`; else both are empty
     number: int = 0
 
@@ -74,6 +75,10 @@ class Transport(Protocol):
     def poll(self, questions: Questions) -> Sequence[Heard]:
         """What people said, oldest first, until it is `taken`. The same may come twice after a
         crash. `questions` are those asked: what is said in their threads is meant for them."""
+
+    def has_heard(self, question: Question) -> bool:
+        """Whether all that was replied to it before `expires_at` was brought and taken; if not,
+        `poll` looks for it. Asked only when that moment is over."""
 
     def taken(self, heard: Heard) -> None:
         """It is safe on disk, or is knowingly ignored."""

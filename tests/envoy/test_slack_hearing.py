@@ -40,7 +40,8 @@ def test_the_first_reply_is_the_answer(heard: Scene) -> None:
     (event,) = heard.events()
     ts = heard.server.in_channel()[2]["ts"]
     assert event["id"] == f"evt-slack-response-{TASK}-{unix(ts)}"
-    assert event["payload"] == {"task_id": TASK, "text": "use main & go", "answered_by": "ada"}
+    said = {"task_id": TASK, "text": "use main & go", "answered_by": "ada"}
+    assert event["payload"] == said | {"user": OWNER, "channel": "C0KINGDOM", "ts": ts}
     assert (event["type"], event["trust"]) == ("slack.human_response", "member")
     assert awaiting(heard.base)[TASK]["answered_at"]
     assert len(internal(heard.base, "message.human_response")) == 1

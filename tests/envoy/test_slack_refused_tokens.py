@@ -12,8 +12,8 @@ from kingdom.runtime.processes import Seat
 from kingdom.store.formats import write_format
 from kingdom.store.paths import BaseDir
 from tests.support.cli import kingdom
-from tests.support.envoy import Life
-from tests.support.kingdom import MovableClock
+from tests.support.envoy import TASK, Life, publish
+from tests.support.kingdom import MovableClock, message
 from tests.support.slack_life import ENVIRONMENT, WITH_SOCKET, configure
 from tests.support.slack_scene import Scene
 from tests.support.slack_server import FakeSlack
@@ -72,16 +72,38 @@ def test_while_it_is_refused_it_is_not_asked_all_the_time(
     assert len(server.asked) <= 3
 
 
+def test_a_default_waits_for_a_token_that_is_accepted_and_that_is_told(
+    seated: BaseDir, server: FakeSlack, live: Callable[..., Life], clock: MovableClock
+) -> None:
+    configure(seated, server)
+    scene = Scene(seated, server, lambda: live(environment=WITH_SOCKET), listens=True)
+    scene.begin()
+    scene.ask(**OPTIONS, default="main", expires_at=clock.now() + timedelta(hours=1))
+    server.token = "xoxb-another"
+    for _ in range(3):
+        clock.advance(3600)
+        scene.life.go()
+    assert scene.events() == []
+    assert "does not accept the token in SLACK_BOT_TOKEN" in told(seated)
+    assert buttons(scene)
+    server.token = TOKEN
+    clock.advance(120)
+    scene.life.go()
+    assert [one["payload"]["answered_by"] for one in scene.events()] == ["default"]
+    assert not buttons(scene)
+    assert told(seated) == ""
+
+
 def test_a_question_answered_meanwhile_loses_its_buttons_later(
     heard: Scene, clock: MovableClock
 ) -> None:
-    heard.ask(**OPTIONS, default="main", expires_at=clock.now() + timedelta(hours=1))
+    heard.ask(**OPTIONS)
     assert buttons(heard)
     heard.server.token = "xoxb-another"
+    publish(heard.base, message(3, task_id="task-20260207-002", context={"answers": TASK}))
     for _ in range(3):
         clock.advance(3600)
         heard.life.go()
-    assert len(heard.events()) == 1, "the default"
     assert buttons(heard)
     heard.server.token = TOKEN
     clock.advance(120)

@@ -122,6 +122,9 @@ class Console:
     def poll(self, questions: Questions) -> Sequence[Heard]:
         return ()
 
+    def has_heard(self, question: Question) -> bool:
+        return True
+
     def taken(self, heard: Heard) -> None: ...
 
     def tell(self, reply: Reply, what: str, text: str) -> None: ...

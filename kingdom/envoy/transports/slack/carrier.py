@@ -62,6 +62,7 @@ class SlackCarrier:
         """`letters` are asked for each time, since configuration may change; `kingdom` tells our
         messages from those of another that uses the same app."""
         self._slack = slack
+        slack.begin_step()
         self._letters = letters
         self._places = places
         self._ear = ear
@@ -190,10 +191,16 @@ class SlackCarrier:
         """Slack keeps what it has answered for."""
 
     def poll(self, questions: Questions) -> Sequence[Heard]:
-        self._marks.catch_up()
-        self._notices.catch_up()
-        self._crowd.look()
-        return self._ear.poll(questions)
+        self._slack.begin_step()
+        heard = self._ear.poll(questions)
+        if not heard:  # whoever said something waits for nothing else
+            self._marks.catch_up()
+            self._notices.catch_up()
+            self._crowd.look()
+        return heard
+
+    def has_heard(self, question: Question) -> bool:
+        return self._ear.has_heard(question)
 
     def taken(self, heard: Heard) -> None:
         self._ear.taken(heard)

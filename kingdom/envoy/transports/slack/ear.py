@@ -3,13 +3,16 @@
 What is heard waits here until the daemon has taken it; only then it is acknowledged, and marked as
 heard. What bots say, what is said twice, and what is not meant for the kingdom ends here; so does
 what someone says who may not, and that is written down.
+
+The first reply counts, so what comes by a new line about a question waits until it was looked what
+was said while there was none. What cannot be judged yet waits with all that follows in the same
+conversation; others do not wait for it.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -17,12 +20,15 @@ from kingdom.clients.slack import Slack
 from kingdom.clients.slack_faults import SlackLater, SlackRefused
 from kingdom.clients.slack_socket import Envelope, SlackSocket
 from kingdom.clock import Clock, isoformat
-from kingdom.envoy.questions import Questions
+from kingdom.envoy.questions import Question, Questions
 from kingdom.envoy.transport import Heard, Reply, Speech, Thread
+from kingdom.envoy.transports.slack.arrivals import Arrivals, Came, Item
 from kingdom.envoy.transports.slack.memory import Memory
+from kingdom.envoy.transports.slack.overdue import Overdue
 from kingdom.envoy.transports.slack.permits import Permits
 from kingdom.envoy.transports.slack.rounds import Rounds
 from kingdom.envoy.transports.slack.speaking import (
+    TS,
     Pressed,
     Said,
     moment_of,
@@ -30,30 +36,17 @@ from kingdom.envoy.transports.slack.speaking import (
     pressed_in,
     said_in,
 )
+from kingdom.errors import KingdomError
 
 if TYPE_CHECKING:
     from structlog.typing import FilteringBoundLogger
 
 _MOST_RECENT = 5_000
 _SLACKBOT = "USLACKBOT"
-
-Came = Said | Pressed
-
-
-@dataclass(eq=False)
-class Item:
-    """Something that came, on its way: an envelope not opened yet, what a person did, or the end
-    of a look (`until`)."""
-
-    envelope: Envelope | None = None
-    came: Came | None = None
-    until: tuple[str, str] | None = None
-    heard: Heard | None = None
+_PATIENCE = timedelta(minutes=10)  # with a question about someone that Slack does not answer
 
 
 class Ear:
-    """`nothing_asked` is called for a reply in a thread of ours that awaits none."""
-
     def __init__(
         self,
         slack: Slack,
@@ -65,7 +58,6 @@ class Ear:
         clock: Clock,
         log: FilteringBoundLogger,
         seconds: Callable[[], float],
-        nothing_asked: Callable[[Reply], None],
     ) -> None:
         self._slack = slack
         self._memory = memory
@@ -75,38 +67,44 @@ class Ear:
         self._clock = clock
         self._log = log
         self._seconds = seconds
-        self._nothing_asked = nothing_asked
-        self._came: deque[Item] = deque()
-        self._understood: list[Item] = []
+        self._overdue = Overdue(rounds.read, clock, log)
+        self._arrivals = Arrivals()
         self._recent: OrderedDict[tuple[str, str], None] = OrderedDict()
         self._lines = 0  # of the socket, so far
         self._behind = True  # something may have been said that no socket told
         self._catches_up = False
         self._thorough = True
         self._next_round: datetime | None = None
-        self.trouble: SlackRefused | None = None  # why there will be no socket for long
+        self._refusal: SlackRefused | None = None  # why there will be no socket for long
+
+    @property
+    def trouble(self) -> KingdomError | None:
+        return self._overdue.trouble or self._refusal
 
     @property
     def hears_buttons(self) -> bool:
-        return self._socket is not None and self.trouble is None
+        return self._socket is not None and self._refusal is None
 
     def poll(self, questions: Questions) -> list[Heard]:
         self._listen()
+        if not self._arrivals.waiting():  # else it is acknowledged before Slack is asked anything
+            self._permits.learn()
         self._look(questions)
-        try:
-            while self._came:
-                self._understand(self._came[0], questions)
-                self._came.popleft()
-        except SlackLater as error:  # it is asked who that is; the others wait meanwhile
-            self._log.warning("slack.not_heard", error=str(error))
+        self._understand_all(questions)
         self._mark()
         self._memory.save()
-        return [item.heard for item in self._understood if item.heard is not None]
+        return self._arrivals.heard()
 
     def taken(self, heard: Heard) -> None:
-        for item in [one for one in self._understood if one.heard is heard]:
+        for item in self._arrivals.of(heard):
             self._done(item)
         self._mark()
+
+    def has_heard(self, question: Question) -> bool:
+        """Whether all was taken that was replied to it before its time was over."""
+        if not TS.fullmatch(question.thread_ts):
+            return True  # it was asked elsewhere
+        return self._overdue.is_read(question) and question.thread not in self._arrivals
 
     def descriptors(self) -> Sequence[int]:
         return () if self._socket is None else (self._socket.fileno(),)
@@ -118,16 +116,25 @@ class Ear:
     def _listen(self) -> None:
         if self._socket is None:
             return
-        self._came += [Item(envelope) for envelope in self._socket.take()]
+        self._arrivals.add(self._socket.take(), self._clock.now())
         for trouble in self._socket.troubles():
             self._log.warning("slack.no_socket", error=str(trouble), code=trouble.code)
-            self.trouble = trouble if isinstance(trouble, SlackRefused) else self.trouble
+            self._refusal = trouble if isinstance(trouble, SlackRefused) else self._refusal
         if self._socket.is_up:
-            self.trouble = None
+            self._refusal = None
         if self._socket.lines != self._lines:
             self._lines, self._next_round = self._socket.lines, None
             self._behind, self._thorough, self._catches_up = True, True, False
             self._log.info("slack.connected", lines=self._lines)
+        self._open()
+
+    def _open(self) -> None:
+        try:
+            for item in self._arrivals.waiting():
+                if item.envelope is not None and not item.is_opened:
+                    item.came, item.is_opened = self._opened(item.envelope), True
+        except SlackLater as error:  # it is not even known who we are
+            self._log.warning("slack.not_heard", error=str(error))
 
     def _look(self, questions: Questions) -> None:
         """A round now and then while there is no line; with one, until it was caught up with."""
@@ -138,8 +145,10 @@ class Ear:
             self._next_round = now + timedelta(seconds=self._seconds())
             self._begin(questions)
         for look in self._rounds.go_on(questions):
-            self._came += [Item(came=said) for said in look.said]
-            self._came.append(Item(until=(look.channel, look.newest)))
+            self._overdue.note(look)
+            self._arrivals.add_look(look, now)
+        for look in self._overdue.look(questions):
+            self._arrivals.add_look(look, now)
         if self._catches_up and self._rounds.is_over:
             self._behind, self._catches_up = not is_up, False
 
@@ -154,18 +163,40 @@ class Ear:
 
     # What it means
 
+    def _understand_all(self, questions: Questions) -> None:
+        waits: set[tuple[str, str]] = set()
+        for item in self._arrivals.waiting():
+            if not item.is_opened:
+                continue
+            if item.conversation in waits or self._is_early(item, questions):
+                waits.add(item.conversation)
+                continue
+            try:
+                self._understand(item, questions)
+            except SlackLater as error:
+                waits.add(item.conversation)
+                self._log.warning("slack.not_judged", error=str(error))
+
+    def _is_early(self, item: Item, questions: Questions) -> bool:
+        """Whether something may have been said before it in the same thread."""
+        came = item.came
+        if item.envelope is None or came is None or item.is_covered or not self._behind:
+            return False
+        if self._catches_up and not self._rounds.has_to_look(came.channel):
+            return False
+        return isinstance(came, Pressed) or _is_asked(came, questions)
+
     def _understand(self, item: Item, questions: Questions) -> None:
-        if item.envelope is not None:
-            item.came = self._opened(item.envelope)
         came = item.came
         if came is not None:
             known = (came.channel, came.ts) in self._recent or came.user == _SLACKBOT
-            item.heard = None if known else self._heard(came, questions)
+            patient = self._clock.now() - item.at <= _PATIENCE
+            item.heard = None if known else self._heard(came, questions, patient)
             self._recent[came.channel, came.ts] = None
             while len(self._recent) > _MOST_RECENT:
                 self._recent.popitem(last=False)
-        self._understood.append(item)
-        if item.heard is None and item.until is None:
+        item.is_understood = True
+        if item.heard is None:
             self._done(item)
 
     def _opened(self, envelope: Envelope) -> Came | None:
@@ -173,48 +204,47 @@ class Ear:
             return said_in(part_of(envelope.payload, "event"), self._slack.me())
         return pressed_in(envelope.payload) if envelope.type == "interactive" else None
 
-    def _heard(self, came: Came, questions: Questions) -> Heard | None:
+    def _heard(self, came: Came, questions: Questions, patient: bool) -> Heard | None:
         if isinstance(came, Pressed):
-            return self._reply(came, "")
-        if came.thread_ts and any(
-            one.thread_ts == came.thread_ts and one.channel == came.channel
-            for one in questions.values()
-        ):
-            return self._reply(came, came.text)
+            return self._reply(came, "", patient)
+        if _is_asked(came, questions):
+            return self._reply(came, came.text, patient)
         if came.calls_us or (came.is_direct and not came.to_us):
-            return self._speech(came)
+            return self._speech(came, patient)
         if came.to_us and not self._memory.is_heard(came.channel, came.ts):
-            reply = self._reply(came, came.text)
-            if reply is not None and reply.may_answer:
-                self._nothing_asked(reply)
+            reply = self._reply(came, came.text, patient)
+            return reply if reply is not None and reply.may_answer else None
         return None
 
-    def _reply(self, came: Came, text: str) -> Reply | None:
+    def _reply(self, came: Came, text: str, patient: bool) -> Reply | None:
         if self._permits.is_bot(came.user):
             return None
-        allowed = self._permits.allows(came.user, came.channel)
+        allowed = self._permits.allows(came.user, came.channel, patient=patient)
         if not allowed:
             self._ignore(came)
         pressed = (came.message_id, came.number) if isinstance(came, Pressed) else ("", 0)
         return Reply(
-            Thread(came.channel, came.thread_ts),
+            Thread(came.channel, came.thread_ts or came.ts),
             text,
             self._permits.name_of(came.user),
             moment_of(came.ts),
             may_answer=allowed,
             user=came.user,
+            ts=came.ts,
             asked_in=pressed[0] or ("?" if isinstance(came, Pressed) else ""),
             number=pressed[1],
         )
 
-    def _speech(self, said: Said) -> Speech | None:
+    def _speech(self, said: Said, patient: bool) -> Heard | None:
         if self._permits.is_bot(said.user):
             return None
-        if not self._permits.allows(said.user, said.channel):
+        if self._permits.allows(said.user, said.channel, patient=patient):
+            direct = said.is_direct
+            return Speech(direct, said.text, said.channel, said.user, said.ts, said.thread_ts)
+        if patient:
             self._ignore(said)
             return None
-        direct = said.is_direct
-        return Speech(direct, said.text, said.channel, said.user, said.ts, said.thread_ts)
+        return self._reply(said, said.text, patient)  # nobody knows, so that is told
 
     def _ignore(self, came: Came) -> None:
         if self._memory.is_heard(came.channel, came.ts):
@@ -226,7 +256,7 @@ class Ear:
     # What becomes of it
 
     def _done(self, item: Item) -> None:
-        self._understood.remove(item)
+        self._arrivals.remove(item)
         if item.envelope is None or self._socket is None:
             return
         self._socket.acknowledge(item.envelope.id)
@@ -235,6 +265,13 @@ class Ear:
 
     def _mark(self) -> None:
         """A look is over when all that came before its end was taken."""
-        while self._understood and (until := self._understood[0].until) is not None:
-            self._memory.hear(*until)
-            self._understood.pop(0)
+        for look in self._arrivals.looks_over():
+            if look.newest:
+                self._memory.hear(look.channel, look.newest)
+
+
+def _is_asked(came: Said, questions: Questions) -> bool:
+    return bool(came.thread_ts) and any(
+        one.thread_ts == came.thread_ts and one.channel == came.channel
+        for one in questions.values()
+    )

@@ -13,7 +13,6 @@ from kingdom.clients.slack_access import find_app_token, find_token
 from kingdom.clients.slack_faults import SlackRefused
 from kingdom.clients.slack_socket import SlackSocket
 from kingdom.envoy.rendering import Rendering
-from kingdom.envoy.transport import Reply
 from kingdom.envoy.transports.slack.carrier import SlackCarrier
 from kingdom.envoy.transports.slack.crowd import Crowd
 from kingdom.envoy.transports.slack.ear import Ear
@@ -49,9 +48,6 @@ def made(
         return Letters(
             words(), rendering(), owner=owner, masked=masked, has_buttons=ear.hears_buttons
         )
-
-    def nothing_asked(reply: Reply) -> None:
-        notices.tell(reply, "closed", words()("envoy_nothing_asked"))
 
     def crowded() -> None:
         day, place = f"{clock.now():%Y-%m-%d}", places.channel("")
@@ -89,7 +85,6 @@ def made(
         clock=clock,
         log=log,
         seconds=lambda: given().polling_seconds,
-        nothing_asked=nothing_asked,
     )
     return SlackCarrier(
         slack,

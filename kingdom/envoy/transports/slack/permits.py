@@ -1,7 +1,8 @@
 """Who may give work and answers in Slack: the owner, and whom `allowed_users` names.
 
 An entry is a person (`U…`), a user group (`S…`), or a channel (`C…`), in which everybody
-may. Nobody else.
+may. Nobody else. Slack is asked only about those whom it does not name one by one: nobody waits for
+a name, and where it is not known the id does instead.
 """
 
 from __future__ import annotations
@@ -10,12 +11,17 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from kingdom.clients.slack import Slack
-from kingdom.clients.slack_faults import SlackRefused
+from kingdom.clients.slack_faults import SlackLater, SlackRefused
 from kingdom.clock import Clock
 from kingdom.settings.envoy import Slack as SlackSettings
 
 _FRESH = timedelta(minutes=5)  # how long what Slack said of a group or a person holds
+_FRESH_NAME = timedelta(hours=1)
+_PAUSE = timedelta(minutes=1)  # before it is asked again what Slack did not answer
 _MOST_KNOWN = 1_000
+_MOST_LEARNT = 20  # of those who are named one by one, before they say anything
+_AT_ONCE = 5
+_RESERVED = "default"  # who answered if nobody did
 
 
 class Permits:
@@ -26,7 +32,10 @@ class Permits:
         self._clock = clock
         self._settings = settings
         self._groups: dict[str, tuple[datetime, frozenset[str]]] = {}
+        self._unknown: dict[str, tuple[datetime, SlackLater]] = {}  # groups; until then
         self._names: dict[str, tuple[datetime, str, bool]] = {}
+        self._wanted: dict[str, None] = {}  # people who said something, in their order
+        self._not_before: datetime | None = None
 
     def people(self) -> list[str]:
         """Those named one by one."""
@@ -37,38 +46,82 @@ class Permits:
     def channels(self) -> list[str]:
         return [one for one in self._settings().allowed_users if one[:1] in ("C", "G")]
 
-    def allows(self, user: str, channel: str) -> bool:
+    def allows(self, user: str, channel: str, *, patient: bool = True) -> bool:
+        """`patient`: raises SlackLater if Slack does not say now who is in a group. Otherwise
+        nobody is."""
         if user in self.people() or channel in self.channels():
             return True
-        groups = (one for one in self._settings().allowed_users if one[:1] == "S")
-        return any(user in self._members(group) for group in groups)
+        groups = [one for one in self._settings().allowed_users if one[:1] == "S"]
+        return any(user in self._members(group, patient) for group in groups)
 
     def name_of(self, user: str) -> str:
-        return self._known(user)[0] or user
+        name = self._known(user)[0]
+        return f"{name} ({user})" if name.casefold() == _RESERVED else name or user
 
     def is_bot(self, user: str) -> bool:
         return self._known(user)[1]
 
-    def _members(self, group: str) -> frozenset[str]:
+    def learn(self) -> None:
+        """A few names, when there is time."""
+        now = self._clock.now()
+        if self._not_before is not None and now < self._not_before:
+            return
+        missing = [
+            one for one in (*self._wanted, *self.people()[:_MOST_LEARNT]) if self._is_old(one)
+        ]
+        self._not_before, self._wanted = None, {}
+        for user in missing[:_AT_ONCE]:
+            if not self._ask(user):
+                self._not_before = now + _PAUSE
+                return
+
+    def _members(self, group: str, patient: bool) -> frozenset[str]:
         """A group that Slack does not show is empty."""
         at, members = self._groups.get(group, (None, frozenset[str]()))
         now = self._clock.now()
-        if at is None or now - at > _FRESH:
-            try:
-                members = self._slack.group(group)
-            except SlackRefused:
-                members = frozenset()
-            self._groups[group] = now, members
+        if at is not None and now - at <= _FRESH:
+            return members
+        until, error = self._unknown.get(group, (None, None))
+        try:
+            if until is not None and error is not None and now < until:
+                raise error.with_traceback(None)
+            members = self._slack.group(group)
+        except SlackRefused:
+            members = frozenset()
+        except SlackLater as later:
+            if later is not error:
+                self._unknown[group] = later.not_before or now + _PAUSE, later
+            if patient:
+                raise
+            return frozenset()
+        self._groups[group] = now, members
         return members
 
     def _known(self, user: str) -> tuple[str, bool]:
-        now = self._clock.now()
+        if self._is_old(user):
+            if user in self.people():
+                self._wanted[user] = None
+            else:
+                self._ask(user)
+        _, name, is_bot = self._names.get(user, (None, "", False))
+        return name, is_bot
+
+    def _is_old(self, user: str) -> bool:
         known = self._names.get(user)
-        if known is None or now - known[0] > _FRESH:
-            if len(self._names) > _MOST_KNOWN:
-                self._names.clear()
-            known = self._names[user] = now, *self._asked(user)
-        return known[1], known[2]
+        return known is None or self._clock.now() - known[0] > _FRESH_NAME
+
+    def _ask(self, user: str) -> bool:
+        """Whether Slack answered; if not, what was known of them before stays for a while."""
+        if len(self._names) > _MOST_KNOWN:
+            self._names.clear()
+        now = self._clock.now()
+        _, name, is_bot = self._names.get(user, (None, "", False))
+        try:
+            self._names[user] = now, *self._asked(user)
+        except SlackLater:
+            self._names[user] = now - _FRESH_NAME + _PAUSE, name, is_bot
+            return False
+        return True
 
     def _asked(self, user: str) -> tuple[str, bool]:
         try:

@@ -51,11 +51,14 @@ _SLACK_MINUTE = timedelta(minutes=1)
 
 @dataclass
 class Look:
-    """What a channel showed; all of it until `newest` is known once `said` is taken."""
+    """What a channel showed; all of it until `newest` is known once `said` is taken. Without
+    `newest`, only `threads` were looked at."""
 
     channel: str
     newest: str
+    at: datetime
     said: list[Said] = field(default_factory=list)
+    threads: list[str] = field(default_factory=list)  # with a question; nothing of them is left
     is_whole: bool = True  # else there are threads left to read
 
 
@@ -105,6 +108,13 @@ class Rounds:
     @property
     def is_over(self) -> bool:
         return not self._todo
+
+    def has_to_look(self, channel: str) -> bool:
+        return channel in self._todo and channel not in self._refused
+
+    def read(self, question: Question) -> list[Said]:
+        """What was said to it since it was asked."""
+        return self._read(question.channel, question.thread_ts, "0.0", question)
 
     def begin(self, questions: Questions, *, thorough: bool) -> None:
         """A round that was not over goes into this one."""
@@ -160,7 +170,7 @@ class Rounds:
 
     def _look(self, channel: str, asked: Asked) -> Look:
         since = self._memory.since(channel, self._began)
-        look = Look(channel, since)
+        look = Look(channel, since, self._clock.now())
         me = self._slack.me()
         news: list[Entry] = []
         for entry in sorted(self._entries(channel, since, asked), key=_when):
@@ -171,10 +181,13 @@ class Rounds:
                 look.said.append(said)
             if self._has_news(channel, entry, since, asked):
                 news.append(entry)
+            elif ts in asked.threads:
+                look.threads.append(ts)
         read: dict[tuple[str, str], str] = {}
         for entry in news[:_MOST_READ]:
             ts, replied = text_of(entry, "ts"), text_of(entry, "latest_reply")
             look.said += self._read(channel, ts, since, asked.threads.get(ts))
+            look.threads += [ts] if ts in asked.threads else []
             if TS.fullmatch(replied):
                 read[channel, ts] = replied
                 look.newest = later(look.newest, replied)
