@@ -14,7 +14,7 @@ from kingdom.cli.failure import did_you_mean, say
 from kingdom.cli.opening import open_for
 from kingdom.cli.parser import FILES, TYPES, Parser
 from kingdom.errors import EXIT_DONE, InvalidFile, KingdomError, UsageError
-from kingdom.models.priority import EVENT_TYPES, OTHER_NOTIFICATIONS, PRIORITIES
+from kingdom.models.priority import EVENT_TYPES, PRIORITIES
 from kingdom.store import disk
 
 EXAMPLE = "It has to be a JSON object, as in: --payload '{\"number\": 7}'"
@@ -60,11 +60,13 @@ def run(call: Call) -> int:
     base = call.base()
     from kingdom.clock import SystemClock
     from kingdom.ops.sending import event_from, send
+    from kingdom.ops.takers import nobody_takes
     from kingdom.store.formats import write_format
 
+    now = SystemClock().now()
     fields, name = _fields(options)
     try:
-        event = event_from(fields, SystemClock().now(), name=name)
+        event = event_from(fields, now, name=name)
     except InvalidFile as fault:
         raise fault if options.file else _mistyped(fault, options.type) from None
     write_format(base)
@@ -73,8 +75,8 @@ def run(call: Call) -> int:
     print(event.id)
     if not fresh:
         say(f"{event.id} was known already; nothing was sent.")
-    elif not options.file:
-        _doubt(options.type)
+    elif doubt := nobody_takes(fields["type"], base, call.environment, now.timestamp()):
+        say(doubt)
     return EXIT_DONE
 
 
@@ -151,12 +153,3 @@ def _mistyped(fault: InvalidFile, event_type: str) -> UsageError:
         f"send: {event_type!r} is not an event type: those are dotted lower-case words.",
         remedy=hint or "For example: github.issue.assigned",
     )
-
-
-def _doubt(event_type: str) -> None:
-    """A type nobody knows may be meant, so it is sent; a slip of the keyboard is worth a word."""
-    if event_type in EVENT_TYPES or event_type.startswith(OTHER_NOTIFICATIONS):
-        return
-    hint = did_you_mean(event_type, EVENT_TYPES)
-    if hint:
-        say(f"Sent, but {event_type} is not a type the kingdom knows. {hint}")
