@@ -17,11 +17,12 @@ from kingdom.store.spending import Spent, note
 from tests.support.cli import kingdom, one_sentence
 from tests.support.event_lines import append, completed, failed
 from tests.support.household import office_in
+from tests.support.noon import where_it_is_noon
 
 
 @pytest.fixture
 def now() -> datetime:
-    return SystemClock().now()
+    return SystemClock().now().astimezone(where_it_is_noon())
 
 
 @pytest.fixture
@@ -31,6 +32,7 @@ def realm(base: BaseDir, now: datetime) -> BaseDir:
     limits = "token_limits: {daily_budget_usd: 10.0, per_task_usd: 2.5}\n"
     Path(base.path("config/local")).mkdir(exist_ok=True)
     Path(base.path("config/local/chamberlain.yaml")).write_text(limits)
+    Path(base.path("config/local/system.yaml")).write_text(f"timezone: {now.tzinfo}\n")
     today = now.date()
     for back, cost in enumerate(("4.00", "1.00", "2.00", "3.00")):
         spend(base, today - timedelta(days=back), cost, "gen-pr", "acme/web")
