@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from datetime import date, datetime, timedelta, tzinfo
+from datetime import datetime, timedelta, tzinfo
 from functools import lru_cache
 from typing import Any
 
@@ -181,11 +181,6 @@ def code_of(error: str) -> str:
     """Which failure this tells of; a soldier's own words are its report of one."""
     matching = [one for one in FAILURES.values() if error.startswith(one.sentence)]
     return max(matching, key=lambda one: len(one.sentence)).code if matching else "reported_failure"
-
-
-def days_before(day: date, many: int) -> list[str]:
-    """So many dates up to this one, oldest first."""
-    return [(day - timedelta(days=back)).isoformat() for back in reversed(range(many))]
 
 
 def _is_whole(kept: Any) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any, Protocol
+from typing import Any
 
 from kingdom.runtime.role import Setting
 from kingdom.sentinel.watcher import Watcher
@@ -16,13 +16,6 @@ PLACES = {
     "jira": "kingdom.sentinel.watchers.jira:make",
     "inbox": "kingdom.sentinel.watchers.inbox:make",
 }
-
-
-class Watched(Protocol):
-    """What every watcher's settings have."""
-
-    @property
-    def interval_seconds(self) -> float: ...
 
 
 def watched(settings: SentinelSettings) -> dict[str, Any]:

@@ -73,6 +73,11 @@ def test_a_file_is_sent_with_what_it_lacks_filled_in(base: BaseDir, tmp_path: Pa
     assert (found["custom"], found["status"], found["payload"]) == ("kept", "pending", {"a": 1})
 
 
+def test_a_payload_is_piped_in(base: BaseDir) -> None:
+    words = ("send", "github.pr.assigned", "--payload", "@-")
+    assert sent(base, kingdom(*words, base=base, stdin='{"a": 1}'))["payload"] == {"a": 1}
+
+
 def test_what_claims_to_come_from_elsewhere_is_not_trusted_for_passing_by(base: BaseDir) -> None:
     event = {
         "id": "evt-github-1", "type": "github.pr.comment", "source": "github",

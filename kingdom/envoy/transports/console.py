@@ -1,10 +1,10 @@
 """The console: what a person reads goes to `logs/console.log` and, if there is one, the terminal.
 
-A message is a block: one line at the margin with time, channel, thread (unless
-it is the first of it, with no task) and id, its text indented
-below it, and an empty line at the end. Nothing inside a message can look like the first or the
-last, so a block in the log proves that its message was shown, whole; that is looked up when an
-earlier attempt may have written it. Answers come with `kingdom answer`: there is nothing to poll.
+A message is a block: one line at the margin with time, channel, thread (if it is another's) and id,
+its text indented below it, and an empty line at the end. Nothing inside a message can look like the
+first or the last, so a block in the log proves that its message was shown, whole; that is looked up
+when an earlier attempt may have written it. Answers come with `kingdom answer`: there is nothing to
+poll.
 """
 
 from __future__ import annotations
