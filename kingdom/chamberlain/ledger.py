@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from datetime import date, datetime, timedelta, tzinfo
+from datetime import datetime, timedelta, tzinfo
 from functools import lru_cache
 from itertools import islice
 from typing import Any
@@ -202,11 +202,6 @@ def code_of(error: str) -> str:
     """Which failure this tells of; a soldier's own words are its report of one."""
     matching = [one for one in FAILURES.values() if error.startswith(one.sentence)]
     return max(matching, key=lambda one: len(one.sentence)).code if matching else "reported_failure"
-
-
-def days_before(day: date, many: int) -> list[str]:
-    """So many dates up to this one, oldest first."""
-    return [(day - timedelta(days=back)).isoformat() for back in reversed(range(many))]
 
 
 def _is_whole(kept: Any) -> bool:

@@ -7,6 +7,7 @@ from contextlib import closing
 
 from kingdom.cli.call import Call
 from kingdom.cli.failure import say
+from kingdom.cli.opening import settings_from
 from kingdom.cli.output import count
 from kingdom.cli.parser import FILES, Parser
 from kingdom.errors import EXIT_DONE
@@ -37,12 +38,11 @@ def run(call: Call) -> int:
     base = call.base()
     from kingdom.bus.opening import open_bus
     from kingdom.ops.backup import backup, default_name
-    from kingdom.settings.loading import load_settings
 
     target = os.path.join(call.working_dir, options.file or "")
     if os.path.isdir(target):
         target = os.path.join(target, default_name(base))
-    settings = load_settings(base.config, call.environment)
+    settings = settings_from(call, base, "system")
     with closing(open_bus(base, settings)) as bus:
         written = backup(base, bus, target, with_logs=options.with_logs)
     print(written.path)

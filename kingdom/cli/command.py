@@ -43,6 +43,9 @@ def command(call: Call, base: BaseDir, payload: dict[str, Any]) -> int:
     if answer.said:
         print(harmless(answer.said))
         return EXIT_DONE
+    if answer.waits:
+        say(f"It waits: {answer.waits} See: kingdom why {answer.event_id}")
+        return EXIT_DONE
     if not answer.king_runs:
         say(f"{answer.event_id} waits for the king, who does not run. Start: kingdom start")
         return EXIT_DONE

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kingdom.cli.call import Call
+from kingdom.cli.opening import settings_from
 from kingdom.cli.output import count, harmless, print_json
 from kingdom.cli.parser import Parser
 from kingdom.errors import EXIT_DONE, EXIT_FAILED
@@ -50,9 +51,8 @@ def run(call: Call) -> int:
 def _repair(call: Call, base: BaseDir, *, aloud: bool) -> list[Any]:
     from kingdom.bus.opening import open_bus
     from kingdom.ops.fsck.repair import repair
-    from kingdom.settings.loading import load_settings
 
-    settings = load_settings(base.config, call.environment)
+    settings = settings_from(call, base, "system")
     repaired = []
     for done in repair(base, lambda: open_bus(base, settings)):
         repaired.append(done)

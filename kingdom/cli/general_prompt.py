@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import errno
-import os
 import sys
 
 from kingdom.cli.call import Call
 from kingdom.cli.failure import say
+from kingdom.cli.given import content_of, name_of
 from kingdom.cli.output import harmless, print_json
 from kingdom.cli.parser import FILES, GENERALS, Parser
-from kingdom.errors import EXIT_DONE, InvalidFile, UsageError
-from kingdom.store import disk
-
-LARGEST = 16 * 1024 * 1024
+from kingdom.errors import EXIT_DONE, UsageError
 
 
 def parser(verb: str = "prompt") -> Parser:
@@ -50,8 +46,7 @@ def run(call: Call, verb: str) -> int:
             f"{options.name} has no example.json, so an event is needed.",
             remedy="Name one: --event FILE",
         )
-    name = "standard input" if path == "-" else path
-    data = _content(call, path)
+    data, name = content_of(call, path), name_of(path)
     now = SystemClock().now()
     found = preview(base, options.name, data, name, call.environment, now)
     if found.doubt:
@@ -64,29 +59,3 @@ def run(call: Call, verb: str) -> int:
         shown = harmless(text) if sys.stdout.isatty() else text
         print(shown if shown.endswith("\n") else f"{shown}\n", end="")
     return EXIT_DONE
-
-
-def _content(call: Call, path: str) -> bytes:
-    if path == "-":
-        return _bounded(sys.stdin.buffer.read(LARGEST + 1), "standard input")
-    try:
-        place = os.path.realpath(os.path.join(call.working_dir, path))
-        return disk.read(place, LARGEST)[0]
-    except FileNotFoundError:
-        raise UsageError(
-            f"There is no file {path}.", remedy="Check the path, or give - and pipe it in."
-        ) from None
-    except OSError as error:
-        if error.errno == errno.EFBIG:
-            raise _too_large(path) from None
-        raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
-
-
-def _bounded(data: bytes, name: str) -> bytes:
-    if len(data) > LARGEST:
-        raise _too_large(name)
-    return data
-
-
-def _too_large(name: str) -> InvalidFile:
-    return InvalidFile(f"{name} is larger than {LARGEST // 1024 // 1024} MiB.")

@@ -7,6 +7,7 @@ from contextlib import closing
 
 from kingdom.cli.call import Call
 from kingdom.cli.failure import say
+from kingdom.cli.opening import settings_from
 from kingdom.cli.output import count
 from kingdom.cli.parser import FILES, Parser
 from kingdom.errors import EXIT_DONE
@@ -61,11 +62,10 @@ def _migrate(call: Call, base: BaseDir, planned: object, named: str | None) -> s
     from kingdom.bus.opening import open_bus
     from kingdom.ops.backup import backup, default_name
     from kingdom.ops.migration import Plan, migrate
-    from kingdom.settings.loading import load_settings
 
     assert isinstance(planned, Plan)
     target = os.path.join(call.working_dir, named or default_name(base))
-    settings = load_settings(base.config, call.environment)
+    settings = settings_from(call, base, "system")
     with closing(open_bus(base, settings)) as bus:
         written = backup(base, bus, target)
         migrate(base, bus, planned)

@@ -1,4 +1,4 @@
-"""The bus for a command that a person gives, also while a file in `config/` is wrong.
+"""The bus and settings for what a person commands, also while a file in `config/` is wrong.
 
 A running kingdom goes by the last good configuration then, and people must be able to stop what
 runs. What is wrong is said beside it.
@@ -32,6 +32,18 @@ def open_for(call: Call, base: BaseDir) -> FileBus:
         settings = _without_what_is_wrong(call, base, fault)
         say(f"{fault} It is sent all the same.")
     return open_bus(base, settings)
+
+
+def settings_from(call: Call, base: BaseDir, *names: str) -> Settings:
+    """Of the files that a command goes by; what is wrong with others is said and stops nobody."""
+    from kingdom.settings.loading import load_settings, load_some
+
+    found = load_some(names, base.config, call.environment)
+    try:
+        load_settings(base.config, call.environment)
+    except ConfigurationError as fault:
+        say(f"{fault} That is not needed here.")
+    return found
 
 
 def _without_what_is_wrong(call: Call, base: BaseDir, fault: ConfigurationError) -> Settings:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 
 from kingdom.cli.call import Call
+from kingdom.cli.opening import settings_from
 from kingdom.cli.parser import IDS, Parser
 from kingdom.errors import EXIT_DONE
 from kingdom.ops.choosing import find, find_one
@@ -53,9 +54,8 @@ def _change(call: Call, base: BaseDir, entry: Listed, verb: str) -> str:
     from kingdom.bus.files.caretaker import Caretaker
     from kingdom.bus.opening import open_bus
     from kingdom.ops.steering import drop, retry
-    from kingdom.settings.loading import load_settings
 
-    settings = load_settings(base.config, call.environment)
+    settings = settings_from(call, base, "system")
     caretaker = Caretaker(base)
     with closing(open_bus(base, settings)) as bus:
         if verb == "retry":

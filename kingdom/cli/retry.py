@@ -11,7 +11,8 @@ def parser() -> Parser:
     made = Parser(
         "retry",
         "Makes a new task of one that has ended, with the same payload. It begins in the workspace "
-        "that the first one left; --fresh begins in a clean one. For a message in dead/ use "
+        "that the first one left; --fresh begins in a clean one. It is new work: while none is let "
+        "in, as when health is red, it waits and the command says so. For a message in dead/ use "
         "kingdom queue retry.",
         "kingdom retry task-20260207-001",
         "kingdom retry task-20260207-001 --fresh",

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import errno
 import os
-import sys
 from contextlib import closing
 from typing import Any
 
 from kingdom.cli.call import Call
 from kingdom.cli.failure import did_you_mean, say
+from kingdom.cli.given import content_of, name_of
 from kingdom.cli.opening import open_for
 from kingdom.cli.parser import FILES, TYPES, Parser
-from kingdom.errors import EXIT_DONE, InvalidFile, KingdomError, UsageError
-from kingdom.models.priority import EVENT_TYPES, OTHER_NOTIFICATIONS, PRIORITIES
-from kingdom.store import disk
+from kingdom.errors import EXIT_DONE, InvalidFile, UsageError
+from kingdom.models.priority import EVENT_TYPES, PRIORITIES
 
 EXAMPLE = "It has to be a JSON object, as in: --payload '{\"number\": 7}'"
-LARGEST = 16 * 1024 * 1024
 
 
 def parser() -> Parser:
@@ -60,11 +57,13 @@ def run(call: Call) -> int:
     base = call.base()
     from kingdom.clock import SystemClock
     from kingdom.ops.sending import event_from, send
+    from kingdom.ops.takers import nobody_takes
     from kingdom.store.formats import write_format
 
-    fields, name = _fields(options)
+    now = SystemClock().now()
+    fields, name = _fields(call, options)
     try:
-        event = event_from(fields, SystemClock().now(), name=name)
+        event = event_from(fields, now, name=name)
     except InvalidFile as fault:
         raise fault if options.file else _mistyped(fault, options.type) from None
     write_format(base)
@@ -73,12 +72,12 @@ def run(call: Call) -> int:
     print(event.id)
     if not fresh:
         say(f"{event.id} was known already; nothing was sent.")
-    elif not options.file:
-        _doubt(options.type)
+    elif doubt := nobody_takes(fields["type"], base, call.environment, now.timestamp()):
+        say(doubt)
     return EXIT_DONE
 
 
-def _fields(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
+def _fields(call: Call, options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     """What was typed or lies in the file, and how to call it when it is wrong."""
     typed = {
         "type": options.type,
@@ -87,15 +86,15 @@ def _fields(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
         "id": options.id,
     }
     if options.file:
-        return _from_file(options.file, {**typed, "payload": options.payload})
+        return _from_file(call, options.file, {**typed, "payload": options.payload})
     if not options.type:
         raise UsageError("send: a TYPE or --file F is needed.", remedy="See: kingdom send --help")
     if options.payload is not None:
-        typed["payload"] = _payload(options.payload)
+        typed["payload"] = _payload(call, options.payload)
     return typed, "send"
 
 
-def _from_file(path: str, typed: dict[str, Any]) -> tuple[dict[str, Any], str]:
+def _from_file(call: Call, path: str, typed: dict[str, Any]) -> tuple[dict[str, Any], str]:
     from kingdom.ops.sending import payload_from
 
     both = [key for key, value in typed.items() if value is not None]
@@ -104,43 +103,20 @@ def _from_file(path: str, typed: dict[str, Any]) -> tuple[dict[str, Any], str]:
             f"send: --file gives the whole event, so {both[0]} cannot be given beside it.",
             remedy="Write it into the file instead.",
         )
-    name = "standard input" if path == "-" else path
-    data = sys.stdin.buffer.read(LARGEST + 1) if path == "-" else _content(path)
-    if len(data) > LARGEST:
-        raise _too_large(name)
-    return payload_from(data, name), name
+    name = name_of(path)
+    return payload_from(content_of(call, path), name), name
 
 
-def _payload(typed: str) -> dict[str, Any]:
+def _payload(call: Call, typed: str) -> dict[str, Any]:
     from kingdom.ops.sending import payload_from
 
     if typed.startswith("@"):
-        return payload_from(_content(typed[1:]), typed[1:])
+        return payload_from(content_of(call, typed[1:]), name_of(typed[1:]))
     try:
         return payload_from(os.fsencode(typed), "--payload")
     except InvalidFile as fault:
         remedy = EXAMPLE if fault.code == "not_json" else fault.remedy
         raise UsageError(fault.sentence, remedy=remedy) from None
-
-
-def _content(path: str) -> bytes:
-    try:
-        return disk.read(os.path.realpath(path), LARGEST)[0]
-    except FileNotFoundError:
-        raise UsageError(
-            f"There is no file {path}.", remedy="Check the path, or give - and pipe it in."
-        ) from None
-    except OSError as error:
-        if error.errno == errno.EFBIG:
-            raise _too_large(path) from None
-        raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
-
-
-def _too_large(name: str) -> KingdomError:
-    return InvalidFile(
-        f"{name} is larger than {LARGEST // 1024 // 1024} MiB.",
-        remedy="Put large data elsewhere and name its path in the payload.",
-    )
 
 
 def _mistyped(fault: InvalidFile, event_type: str) -> UsageError:
@@ -151,12 +127,3 @@ def _mistyped(fault: InvalidFile, event_type: str) -> UsageError:
         f"send: {event_type!r} is not an event type: those are dotted lower-case words.",
         remedy=hint or "For example: github.issue.assigned",
     )
-
-
-def _doubt(event_type: str) -> None:
-    """A type nobody knows may be meant, so it is sent; a slip of the keyboard is worth a word."""
-    if event_type in EVENT_TYPES or event_type.startswith(OTHER_NOTIFICATIONS):
-        return
-    hint = did_you_mean(event_type, EVENT_TYPES)
-    if hint:
-        say(f"Sent, but {event_type} is not a type the kingdom knows. {hint}")

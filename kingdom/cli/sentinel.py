@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from kingdom.cli.call import Call
 from kingdom.cli.failure import say
+from kingdom.cli.opening import settings_from
 from kingdom.cli.output import count, harmless, print_json
 from kingdom.cli.parser import WATCHED, Parser
 from kingdom.cli.verbs import overview, run_verb
@@ -14,6 +15,7 @@ from kingdom.topology import WATCHERS
 
 if TYPE_CHECKING:
     from kingdom.ops.trying import Tried
+    from kingdom.settings.loading import Settings
     from kingdom.store.paths import BaseDir
 
 VERBS = {"try": ("sentinel", "one round that only looks: what would become an event, and why not")}
@@ -57,12 +59,13 @@ def _try(call: Call) -> int:
     base = call.base()
     from kingdom.ops.trying import watchers_to_try
 
-    names = watchers_to_try(base, call.environment, options.watcher)
+    settings = settings_from(call, base, "system", "sentinel")
+    names = watchers_to_try(settings, options.watcher)
     found: list[Any] = []
     code = EXIT_DONE
     for name in names:
         try:
-            listed = _tried(call, base, name, quiet=options.json)
+            listed = _tried(call, base, settings, name, quiet=options.json)
         except KingdomError as error:
             if options.watcher:
                 raise
@@ -77,12 +80,12 @@ def _try(call: Call) -> int:
     return code
 
 
-def _tried(call: Call, base: BaseDir, name: str, *, quiet: bool) -> list[Tried]:
+def _tried(call: Call, base: BaseDir, settings: Settings, name: str, *, quiet: bool) -> list[Tried]:
     """Printed as they come: a long listing takes its time."""
     from kingdom.ops.trying import attempt
 
     found = []
-    for one in attempt(base, call.environment, name):
+    for one in attempt(base, call.environment, settings, name):
         found.append(one)
         if not quiet:
             print(harmless(_line(one), keep=""), flush=True)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from datetime import tzinfo
 from typing import Any
 
 from kingdom.cli.call import Call
 from kingdom.cli.output import terminal_width
 from kingdom.cli.parser import Parser
 from kingdom.cli.top_page import page
-from kingdom.errors import EXIT_DONE, UsageError
+from kingdom.errors import EXIT_DONE, KingdomError, UsageError
+from kingdom.store.paths import BaseDir
 
 EVERY = 1.0
 LEAST, MOST = 0.1, 3600.0
@@ -52,7 +54,16 @@ def run(call: Call) -> int:
         return EXIT_DONE
     from kingdom.cli.top_screen import watch
 
-    return watch(look, options.every)
+    return watch(look, options.every, _zone(call, base))
+
+
+def _zone(call: Call, base: BaseDir) -> tzinfo | None:
+    from kingdom.settings.loading import load_some
+
+    try:
+        return load_some(["system"], base.config, call.environment).system.zone
+    except KingdomError:
+        return None  # the page says what is wrong
 
 
 def _has_terminal(environment: Mapping[str, str]) -> bool:

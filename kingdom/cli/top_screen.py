@@ -14,6 +14,7 @@ import signal
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import tzinfo
 from types import FrameType
 from typing import Any
 
@@ -30,8 +31,8 @@ _ENDINGS = (signal.SIGTERM, signal.SIGHUP)
 _BY_SIGNAL = 128  # added to its number, as shells do
 
 
-def watch(look: Look, every: float) -> int:
-    """Until someone leaves; answers the exit code."""
+def watch(look: Look, every: float, zone: tzinfo | None) -> int:
+    """Until someone leaves; answers the exit code. Without a zone the system's is shown."""
     locale.setlocale(locale.LC_ALL, "")
     for name in ("LINES", "COLUMNS"):  # curses would believe them, and the window knows better
         os.environ.pop(name, None)
@@ -42,7 +43,7 @@ def watch(look: Look, every: float) -> int:
         curses.noecho()
         curses.cbreak()
         window.keypad(True)
-        Screen(window, look, every).run()
+        Screen(window, look, every, zone).run()
     except KeyboardInterrupt:
         pass
     finally:
@@ -71,10 +72,13 @@ def _end(number: int, frame: FrameType | None) -> None:
 
 
 class Screen:
-    def __init__(self, window: curses.window, look: Look, every: float) -> None:
+    def __init__(
+        self, window: curses.window, look: Look, every: float, zone: tzinfo | None
+    ) -> None:
         self._window = window
         self._look = look
         self._every = every
+        self._zone = zone
         self._clock = SystemClock()
         self._poller = select.poll()
         self._poller.register(sys.stdin.fileno(), select.POLLIN)
@@ -110,7 +114,7 @@ class Screen:
         self._window.refresh()
 
     def _time(self) -> str:
-        return f"{self._clock.now().astimezone():%H:%M:%S}"
+        return f"{self._clock.now().astimezone(self._zone):%H:%M:%S}"
 
     def _put(self, number: int, line: Line, columns: int) -> None:
         text = self._speakable(line.text)

@@ -1,7 +1,8 @@
 """Whether new work is let in: the engine, health, the budget, free soldiers. Pure.
 
-Each refusal has a stable code and one sentence. It is for work only: commands and answers are
-never held back, and what nobody subscribes to is discarded whatever the gates say.
+Each refusal has a stable code and one sentence. It is for work only: answers, and commands other
+than a retry, are never held back, and what nobody subscribes to is discarded whatever the gates
+say.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ class King:
         self._gate = Gate(desk, outstanding, control)
         self._deferrals = Deferrals(desk, self._gate)
         self._reports = Reports(desk, events, outstanding, control)
-        self._petitions = Petitions(desk, self._gate, outstanding, control)
+        self._petitions = Petitions(desk, self._gate, outstanding, control, self._deferrals)
         self._timetable = Timetable(desk, self._gate, outstanding)
         questions = OpenQuestions(setting.base)
         self._courtesy = Courtesy(desk, self._gate, outstanding, questions)

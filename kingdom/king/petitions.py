@@ -1,11 +1,14 @@
 """What people ask of the king itself: answers to questions, and commands. Handled at once.
 
+A retry starts new work, so it passes the gate like any other, and waits as an event until it may.
+
 Each ends in one commit. What a command writes in `state/control/` is written before, and writing it
 again changes nothing, so a crash in between is harmless.
 """
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 from kingdom.bus.files.places import HANDLED
@@ -13,7 +16,7 @@ from kingdom.bus.port import Claim, Move, New
 from kingdom.king import commands
 from kingdom.king.commands import Answer, Command, Objection
 from kingdom.king.desk import Desk
-from kingdom.king.gate import Gate
+from kingdom.king.gate import Deferrals, Gate
 from kingdom.king.outcomes import Draft, resumption_of, retry_of
 from kingdom.king.outstanding import Outstanding
 from kingdom.king.routing import RESUME, is_own, trace_of
@@ -27,11 +30,19 @@ from kingdom.runtime.control import EVERYTHING, Control
 
 
 class Petitions:
-    def __init__(self, desk: Desk, gate: Gate, outstanding: Outstanding, control: Control) -> None:
+    def __init__(
+        self,
+        desk: Desk,
+        gate: Gate,
+        outstanding: Outstanding,
+        control: Control,
+        deferrals: Deferrals,
+    ) -> None:
         self._desk = desk
         self._gate = gate
         self._outstanding = outstanding
         self._control = control
+        self._deferrals = deferrals
 
     def step(self) -> None:
         for claims in self._desk.hands.rounds("events", is_own):
@@ -180,6 +191,8 @@ class Petitions:
         found, result = desk.bus.look("tasks", task_id), desk.bus.look("results", task_id)
         original = commands.ended_task(task_id, found, desk.config.generals)
         commands.not_under_way(task_id, self._outstanding.successor_of(task_id))
+        if self._has_to_wait(claim, event, original):
+            return
         is_open = result and isinstance(result[1], NeedsHuman) and not result[1].answered_by
         question = desk.hands.named("results", task_id) if is_open else None
         beginning = self._first_of(original) if command.fresh else original
@@ -196,9 +209,22 @@ class Petitions:
         desk.hands.commit(moves, [New("tasks", task), *desk.messages([(draft, task)])])
         self._outstanding.add(task)
         desk.tell_of_task(task, event.type)
+        self._deferrals.forget(event.id)
         desk.log.info(
             "task.retried", task_id=task.id, original_task_id=original.id, event_id=claim.id
         )
+
+    def _has_to_wait(self, claim: Claim, event: Event, original: Task) -> bool:
+        """At the gate, with the priority of a command: a person waits for it."""
+        config = self._desk.config
+        manifest = config.generals[original.target_general].manifest
+        held = self._gate.deferral_for(manifest, event.priority)
+        if held is not None:
+            self._deferrals.note(event, held)
+            interval = config.settings.king.polling.interval_seconds
+            until = self._desk.now() + timedelta(seconds=interval)
+            self._desk.hands.put_off(claim, until, held.reason)
+        return held is not None
 
     def _first_of(self, task: Task) -> Task:
         """The task that a row of answers goes back to; as far as it is known."""

@@ -87,11 +87,14 @@ def clean(
     config = load_config(base, environment)
     if clock_is_right and not dry:
         confirm(base, clock.now())
-    if not dry and (doubt := clock_doubt(base, clock)):
-        raise ClockDoubted(doubt)
+    trouble: list[str] = []
+    if doubt := clock_doubt(base, clock):
+        if not dry:
+            raise ClockDoubted(doubt)
+        if not clock_is_right:
+            trouble.append(f"Nothing would go now: {ClockDoubted(doubt)}")
     with closing(open_bus(base, config.settings, clock=clock)) as bus, _alone(base, dry):
         tallies = _round(base, bus, config, clock, dry)
-        trouble: list[str] = []
         lying = list(_workspaces(base, bus, config, environment, clock, trouble))
     return Cleaned(tallies, lying, trouble)
 

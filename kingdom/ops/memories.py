@@ -17,7 +17,6 @@ from kingdom.store import disk
 from kingdom.store.paths import BaseDir
 from kingdom.store.trees import remove_tree
 
-SHARED = "shared"
 _ALLOWED = "\n\t\r"
 _SHOWN = 60
 

@@ -128,6 +128,8 @@ class _Teller:
             yield misconfigured(around)
             return
         if is_own(type_):
+            if delivery_of(one).get("next_retry_at"):  # then what it waits for is said
+                return
             yield Reason("The king handles it itself, as soon as it looks.")
             return
         general = around.config.route(type_)

@@ -1,4 +1,4 @@
-"""The configuration as `kingdom status` needs it: checked once, then believed until it changes.
+"""The configuration as `status` and `send` need it: checked once, then believed until it changes.
 
 To check it takes a third of a second, most of it for imports. So what was found to hold is noted in
 `state/config-checked.json`, with the stamps of all that was read. A note that is missing, damaged,
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -19,6 +19,7 @@ from kingdom.store.paths import BaseDir
 from kingdom.store.state import read_json, write_json
 
 if TYPE_CHECKING:
+    from kingdom.runtime.config import Config
     from kingdom.settings.loading import Settings
 
 OVERRIDES = ("KINGDOM_BUS",)  # what the environment sets is checked each time; it may be a secret
@@ -38,22 +39,40 @@ def checked_file(base: BaseDir) -> str:
 def settings_in_force(base: BaseDir, environment: Mapping[str, str], now: float) -> Settings:
     """Or what is wrong with the configuration. Of a note they have only what is asked for here:
     `system.runtime`, which is all that engines are told, and `chamberlain.heartbeat`."""
+    return _in_force(base, environment, now)[0]
+
+
+def subscriptions_in_force(
+    base: BaseDir, environment: Mapping[str, str], now: float
+) -> Sequence[str]:
+    """The types that generals take up, and patterns of types."""
+    return _in_force(base, environment, now)[1]
+
+
+def _in_force(
+    base: BaseDir, environment: Mapping[str, str], now: float
+) -> tuple[Settings, list[str]]:
     if any(environment.get(name) for name in OVERRIDES):
         return _checked(base, environment)
     stamps = list(_stamps(base))
     noted = _noted(base, stamps, now)
     if noted is not None:
-        return cast("Settings", _tree(noted))
+        return cast("Settings", _tree(noted["settings"])), noted["subscribes"]
     found = _checked(base, environment)
     if all(_is_settled(stamp, now) for stamp in stamps):
-        _note(base, stamps, found)
+        _note(base, stamps, *found)
     return found
 
 
-def _checked(base: BaseDir, environment: Mapping[str, str]) -> Settings:
+def _checked(base: BaseDir, environment: Mapping[str, str]) -> tuple[Settings, list[str]]:
     from kingdom.runtime.config import load_config
 
-    return load_config(base, environment).settings
+    found = load_config(base, environment)
+    return found.settings, _subscribes(found)
+
+
+def _subscribes(config: Config) -> list[str]:
+    return [one for general in config.generals.values() for one in general.manifest.subscribes]
 
 
 def _noted(base: BaseDir, stamps: list[Stamp], now: float) -> dict[str, Any] | None:
@@ -66,16 +85,20 @@ def _noted(base: BaseDir, stamps: list[Stamp], now: float) -> dict[str, Any] | N
         return None
     if not isinstance(noted, dict) or noted.get("stamps") != stamps:
         return None
-    settings = noted.get("settings")
-    return settings if isinstance(settings, dict) else None
+    is_whole = isinstance(noted.get("settings"), dict) and _is_words(noted.get("subscribes"))
+    return noted if is_whole else None
 
 
-def _note(base: BaseDir, stamps: list[Stamp], found: Settings) -> None:
+def _is_words(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+
+
+def _note(base: BaseDir, stamps: list[Stamp], found: Settings, subscribes: list[str]) -> None:
     settings = {
         "system": {"runtime": found.system.runtime.model_dump(mode="json")},
         "chamberlain": {"heartbeat": found.chamberlain.heartbeat.model_dump(mode="json")},
     }
-    noted = {"settings": settings, "stamps": stamps}
+    noted = {"settings": settings, "subscribes": subscribes, "stamps": stamps}
     try:
         write_json(checked_file(base), noted, sync=False)
     except OSError:

@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 from kingdom.clock import Clock, isoformat
 from kingdom.errors import NotFound, UsageError
 from kingdom.models.ids import is_id
-from kingdom.ops.hold_ups import Reason
+from kingdom.ops.hold_ups import Reason, misconfigured
 from kingdom.ops.listing import places, stems
 from kingdom.ops.reasons import Explanation, why
 from kingdom.ops.status import watchers
@@ -124,9 +124,10 @@ def _why_unseen(around: Surroundings, subject: Subject) -> Iterator[Reason]:
     base, name = around.base, subject.watcher
     yield Reason(f"No event about {subject.name} is kept here.")
     if around.config is None:
-        yield Reason(str(around.problem))
+        yield misconfigured(around)
+    if around.sentinel is None:
         return
-    settings = getattr(around.config.settings.sentinel.polling, name)
+    settings = getattr(around.sentinel.polling, name)
     if settings is None:
         yield Reason(
             f"Nothing watches {name}: config/sentinel.yaml does not name it.",

@@ -16,6 +16,8 @@ from kingdom.ops.relations import Found
 from kingdom.runtime.config import Config, load_config
 from kingdom.runtime.control import EVERYTHING, Control
 from kingdom.runtime.processes import Seat
+from kingdom.settings.loading import load_some
+from kingdom.settings.sentinel import SentinelSettings
 from kingdom.store import disk
 from kingdom.store.paths import BaseDir
 from kingdom.store.state import read_json
@@ -47,6 +49,15 @@ class Surroundings:
             self.config = load_config(base, environment)
         except KingdomError as error:
             self.problem = error
+
+    @cached_property
+    def sentinel(self) -> SentinelSettings | None:
+        """What is watched, also while another file is wrong."""
+        try:
+            found = load_some(["sentinel"], self.base.config, self._environment)
+        except KingdomError:
+            return None
+        return found.sentinel
 
     def runs(self, role: str) -> bool:
         return Seat(self.base, role).is_taken()

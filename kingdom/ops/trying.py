@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from kingdom.bus.opening import open_bus
 from kingdom.clock import SystemClock
 from kingdom.errors import KingdomError, UsageError
-from kingdom.runtime.config import LiveConfig, load_config
+from kingdom.runtime.config import Config, LiveConfig
 from kingdom.runtime.internal_log import InternalLog
 from kingdom.runtime.logging import get_logger
 from kingdom.runtime.role import Setting
@@ -19,6 +19,7 @@ from kingdom.sentinel.places import make_watcher, watched
 from kingdom.sentinel.rounds import parsed
 from kingdom.sentinel.seen import Seen
 from kingdom.sentinel.watcher import Sighting, Watcher
+from kingdom.settings.loading import Settings
 from kingdom.store.paths import BaseDir
 
 EMIT, KNOWN, LEFT = "would emit", "known", "left alone"
@@ -34,9 +35,9 @@ class Tried(NamedTuple):
     event: dict[str, Any] | None = None
 
 
-def watchers_to_try(base: BaseDir, environment: Mapping[str, str], named: str) -> list[str]:
+def watchers_to_try(settings: Settings, named: str) -> list[str]:
     """Those that are configured, or the one that was named."""
-    configured = list(watched(load_config(base, environment).settings.sentinel))
+    configured = list(watched(settings.sentinel))
     if not named:
         return configured
     if named not in configured:
@@ -47,11 +48,12 @@ def watchers_to_try(base: BaseDir, environment: Mapping[str, str], named: str) -
     return [named]
 
 
-def attempt(base: BaseDir, environment: Mapping[str, str], name: str) -> Iterator[Tried]:
+def attempt(
+    base: BaseDir, environment: Mapping[str, str], settings: Settings, name: str
+) -> Iterator[Tried]:
     """What this watcher sees now."""
     clock = SystemClock()
-    config = LiveConfig(base, environment, clock)
-    settings = config.current.settings
+    config = LiveConfig(base, environment, clock, Config(settings))
     bus = open_bus(base, settings, clock=clock)
     internal = InternalLog(base, "sentinel", clock)
     setting = Setting("sentinel", base, environment, bus, config, clock, get_logger(), internal)

@@ -7,6 +7,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
 
@@ -78,6 +79,7 @@ def fork(live: Callable[[], int], abandon: Callable[[], None]) -> int:
     Signals wait until the child has handlers of its own, so that none is lost to the parent's.
     """
     parent = os.getpid()
+    flush()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     try:
         pid = os.fork()
@@ -100,11 +102,17 @@ def fork(live: Callable[[], int], abandon: Callable[[], None]) -> int:
         leave(code)
 
 
+def flush() -> None:
+    """Before each fork: a child would say once more what its parent has not said yet."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError, AttributeError):  # a closed one, or none at all
+            stream.flush()
+
+
 def leave(code: int) -> NoReturn:
     """The end of a child, whatever state its output is in."""
     try:
-        for stream in (sys.stdout, sys.stderr):
-            stream.flush()
+        flush()
     finally:
         os._exit(code)
 

@@ -213,7 +213,14 @@ def _manifest_of(general: General) -> str:
 class LiveConfig:
     """The configuration of a running role. `problem` says why the newest files are not in force."""
 
-    def __init__(self, base: BaseDir, environment: Mapping[str, str], clock: Clock) -> None:
+    def __init__(
+        self,
+        base: BaseDir,
+        environment: Mapping[str, str],
+        clock: Clock,
+        first: Config | None = None,
+    ) -> None:
+        """`first` is in force until a file changes; else what the files say."""
         self.problem: KingdomError | None = None
         self._base = base
         self._environment = environment
@@ -221,7 +228,7 @@ class LiveConfig:
         self._looked_at = clock.monotonic()
         # Before reading: what changes meanwhile is then seen as a change.
         self._stamps = frozenset(_stamps(base))
-        self.current = load_config(base, environment)
+        self.current = first or load_config(base, environment)
 
     def refresh(self, *, at_once: bool = False) -> bool:
         """Whether another configuration is in force than before."""

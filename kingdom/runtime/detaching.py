@@ -6,7 +6,7 @@ import os
 import traceback
 from collections.abc import Callable
 
-from kingdom.runtime.children import fork, leave
+from kingdom.runtime.children import flush, fork, leave
 from kingdom.store import disk
 
 Launch = Callable[[Callable[[], int], str], None]
@@ -18,6 +18,7 @@ def detached(live: Callable[[], int], log: str) -> None:
     Comes back at once, in the caller only.
     """
     output = disk.open_to_append(log)
+    flush()
     child = os.fork()
     if child:
         disk.close_file(output)

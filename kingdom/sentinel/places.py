@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any, Protocol
+from typing import Any
 
 from kingdom.runtime.role import Setting
 from kingdom.sentinel.watcher import Watcher
@@ -13,13 +13,6 @@ from kingdom.settings.sentinel import SentinelSettings
 from kingdom.topology import WATCHERS
 
 INTERVAL = 60.0
-
-
-class Watched(Protocol):
-    """What every watcher's settings have."""
-
-    @property
-    def interval_seconds(self) -> float: ...
 
 
 def watched(settings: SentinelSettings) -> dict[str, Any]:

@@ -6,7 +6,7 @@ Every effective value knows where it comes from; a wrong one is refused with fil
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -67,6 +67,12 @@ def load_settings(config_dir: str, environment: Mapping[str, str]) -> Settings:
             source = document.where(path).removeprefix(f"{os.path.dirname(directory)}/")
             sources[".".join((name, *path))] = source
     return Settings(**models, sources=sources)
+
+
+def load_some(names: Iterable[str], config_dir: str, environment: Mapping[str, str]) -> Settings:
+    """Of these files alone; of the others the defaults, whatever they say."""
+    models: dict[str, Any] = {name: load_file(name, config_dir, environment) for name in names}
+    return Settings(**models)
 
 
 def load_file(name: str, config_dir: str, environment: Mapping[str, str]) -> Section:

@@ -98,7 +98,7 @@ SENTENCES: dict[str, str] = {
     "general_working_again": "{general} has been at it for {span} (attempt {attempt}): {doing}",
     # What the chamberlain alerts people to.
     "chamberlain_health_red": "Health is red ({reason}): no work is let in. "
-    "See what uses the machine with: kingdom top",
+    "See what uses the machine with: top (of the kingdom alone: kingdom top)",
     "chamberlain_health_over": "Health is no longer red, but {health}.",
     "chamberlain_disk_full": "The disk that holds {place} is {percent} % full: "
     "no work is let in. Make room there.",

@@ -105,7 +105,7 @@ SENTENCES: dict[str, str] = {
     "general_working_again": "{general}, {attempt}번째 시도로 작업 중입니다 ({span}): {doing}",
     # What the chamberlain alerts people to.
     "chamberlain_health_red": "상태가 red입니다({reason}). 새 작업을 받지 않습니다. "
-    "무엇이 쓰고 있는지 보려면: kingdom top",
+    "무엇이 쓰고 있는지 보려면: top (킹덤만 보려면: kingdom top)",
     "chamberlain_health_over": "상태가 이제 red가 아니라 {health}입니다.",
     "chamberlain_disk_full": "{place} 디스크가 {percent} % 찼습니다. 새 작업을 받지 않습니다. "
     "공간을 비워 주십시오.",

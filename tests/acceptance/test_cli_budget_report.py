@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 
@@ -11,17 +11,18 @@ import pytest
 
 from kingdom.chamberlain.budget import Budget
 from kingdom.chamberlain.reading import ReadEvents
-from kingdom.clock import SystemClock
+from kingdom.clock import SystemClock, isoformat
 from kingdom.store.paths import BaseDir
 from kingdom.store.spending import Spent, note
 from tests.support.cli import kingdom, one_sentence
 from tests.support.event_lines import append, completed, failed
 from tests.support.household import office_in
+from tests.support.noon import where_it_is_noon
 
 
 @pytest.fixture
 def now() -> datetime:
-    return SystemClock().now()
+    return SystemClock().now().astimezone(where_it_is_noon())
 
 
 @pytest.fixture
@@ -31,7 +32,8 @@ def realm(base: BaseDir, now: datetime) -> BaseDir:
     limits = "token_limits: {daily_budget_usd: 10.0, per_task_usd: 2.5}\n"
     Path(base.path("config/local")).mkdir(exist_ok=True)
     Path(base.path("config/local/chamberlain.yaml")).write_text(limits)
-    today = now.date()
+    Path(base.path("config/local/system.yaml")).write_text(f"timezone: {now.tzinfo}\n")
+    today = now.replace(hour=0, minute=0, second=0, microsecond=0)
     for back, cost in enumerate(("4.00", "1.00", "2.00", "3.00")):
         spend(base, today - timedelta(days=back), cost, "gen-pr", "acme/web")
     spend(base, today, "3.50", "gen-jira", "acme/api")
@@ -39,12 +41,12 @@ def realm(base: BaseDir, now: datetime) -> BaseDir:
     return base
 
 
-def spend(base: BaseDir, day: date, cost: str | None, general: str, repo: str) -> None:
-    amount = None if cost is None else Decimal(cost)
+def spend(base: BaseDir, at: datetime, cost: str | None, general: str, repo: str) -> None:
+    amount, day = None if cost is None else Decimal(cost), at.date()
     task = f"task-{day:%Y%m%d}-{general}"
     soldier = f"soldier-{day}-{general}-{cost}"
-    at = f"{day}T00:00:00.000Z"
-    note(base, day, Spent(at, task, soldier, general, repo, "claude", (), amount, {"input": 5}))
+    moment = isoformat(at)
+    note(base, day, Spent(moment, task, soldier, general, repo, "claude", (), amount, {"input": 5}))
 
 
 def test_what_was_spent_by_whom_and_what_is_left(realm: BaseDir, now: datetime) -> None:

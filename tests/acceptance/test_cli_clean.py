@@ -101,8 +101,12 @@ def test_by_a_clock_that_was_moved_only_if_a_person_says_that_it_is_right(old: B
     assert len(prompts(old)) == 3
     assert "The clock was moved by more than a day" in said.err
     assert "was moved by more than a day" in clock_line(old)
-    assert kingdom("clean", "--dry-run", base=old).code == 0
-    assert kingdom("clean", "--dry-run", "--clock-is-right", base=old).code == 0
+    dry = kingdom("clean", "--dry-run", base=old)
+    assert (dry.code, dry.err.count("\n")) == (0, 1)
+    assert "Nothing would go now: The clock was moved by more than a day" in dry.err
+    assert "kingdom clean --clock-is-right" in dry.err
+    sure = kingdom("clean", "--dry-run", "--clock-is-right", base=old)
+    assert (sure.code, sure.err) == (0, "")
     assert kingdom("clean", base=old).code == 1, "dry is dry"
     assert kingdom("clean", "--clock-is-right", base=old).code == 0
     assert "It is trusted:" in clock_line(old)

@@ -244,6 +244,19 @@ def test_a_copy_that_kept_its_name_is_not_retried_either(base: BaseDir, bus: Fil
     assert load(base, "events/pending", "evt-test-1") == before
 
 
+def test_a_wrong_file_of_another_role_does_not_keep_anybody_from_it(
+    base: BaseDir, filled: FileBus
+) -> None:
+    local = Path(base.path("config", "local"))
+    local.mkdir(parents=True, exist_ok=True)
+    (local / "chamberlain.yaml").write_text("thresholds: [\n")
+    said = kingdom("queue", "drop", "evt-test-low", base=base)
+    assert (said.code, said.err.count("\n")) == (0, 1)
+    assert "config/local/chamberlain.yaml" in said.err
+    (local / "system.yaml").write_text("timezone: [\n")
+    assert "system.yaml" in one_sentence(kingdom("queue", "retry", "evt-test-low", base=base), 2)
+
+
 def test_drop_moves_to_dead_and_retry_brings_back(base: BaseDir, filled: FileBus) -> None:
     said = kingdom("queue", "drop", "evt-test-low", base=base)
     assert (said.code, said.out) == (0, "evt-test-low lies in events/dead now.\n")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,11 @@ def test_a_file_is_sent_with_what_it_lacks_filled_in(base: BaseDir, tmp_path: Pa
     found = sent(base, kingdom("send", "--file", "event.json", base=base, cwd=tmp_path))
     assert (found["source"], found["trust"], found["priority"]) == ("cli", "member", "low")
     assert (found["custom"], found["status"], found["payload"]) == ("kept", "pending", {"a": 1})
+
+
+def test_a_payload_is_piped_in(base: BaseDir) -> None:
+    words = ("send", "github.pr.assigned", "--payload", "@-")
+    assert sent(base, kingdom(*words, base=base, stdin='{"a": 1}'))["payload"] == {"a": 1}
 
 
 def test_what_claims_to_come_from_elsewhere_is_not_trusted_for_passing_by(base: BaseDir) -> None:
@@ -139,10 +145,53 @@ def test_a_bad_file_is_one_sentence_and_nothing_is_written(
     assert counts(base) == {}
 
 
-def test_a_slip_in_the_type_is_sent_and_doubted(base: BaseDir) -> None:
-    said = kingdom("send", "github.pr.coment", base=base)
-    assert sent(base, said)["type"] == "github.pr.coment"
-    assert said.err.endswith("is not a type the kingdom knows. Did you mean: github.pr.comment\n")
+@pytest.mark.parametrize(
+    ("type_", "near"),
+    [
+        ("github.pr.asigned", "Taken up: github.pr.assigned, "),
+        ("wholly.strange", "Taken up: strange.*, briefing.requested, "),
+    ],
+)
+def test_what_nobody_takes_up_is_sent_and_that_is_said(
+    base: BaseDir, type_: str, near: str
+) -> None:
+    general(base, "gen-a", "strange.*")
+    said = kingdom("send", type_, base=base)
+    assert sent(base, said)["type"] == type_
+    start = f"kingdom: Sent, but no general takes up {type_} now, so the king will discard it. "
+    assert said.err.startswith(start + near)
+    assert said.err.count("\n") == 1
+    whole = kingdom("send", "--file", "-", base=base, stdin=json.dumps({"type": type_}))
+    assert whole.err == said.err
+
+
+@pytest.mark.parametrize(
+    "type_", ["strange.thing", "test.requested", "slack.app_mention", "slack.human_response"]
+)
+def test_what_somebody_takes_up_needs_no_word(base: BaseDir, type_: str) -> None:
+    general(base, "gen-a", "strange.*")
+    assert kingdom("send", type_, base=base).err == ""
+
+
+def test_it_is_known_anew_when_a_general_comes_or_goes(base: BaseDir) -> None:
+    for _ in range(2):
+        assert (
+            "no general takes up strange.thing" in kingdom("send", "strange.thing", base=base).err
+        )
+    general(base, "gen-a", "strange.*")
+    for _ in range(2):
+        assert kingdom("send", "strange.thing", base=base).err == ""
+    shutil.rmtree(base.path("config", "generals"))
+    said = kingdom("send", "strange.thing", base=base)
+    assert said.err.endswith("See: kingdom general list\n")
+
+
+def general(base: BaseDir, name: str, subscribes: str) -> None:
+    package = Path(base.path("config", "generals", name))
+    package.mkdir()
+    manifest = f"name: {name}\ndescription: For tests\nsubscribes: [{subscribes}]\n"
+    (package / "manifest.yaml").write_text(manifest)
+    (package / "prompt.md").write_text("Do.\n")
 
 
 @pytest.mark.parametrize(

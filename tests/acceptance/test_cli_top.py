@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from kingdom.ops.status import status
 from kingdom.runtime.processes import Seat
 from kingdom.store.paths import BaseDir
 from tests.support.cli import environment, kingdom, one_sentence
+from tests.support.noon import where_it_is_noon
 from tests.support.pane import Pane, pane
 from tests.support.waiting import PATIENCE
 
@@ -83,6 +85,17 @@ def test_it_shows_all_at_a_glance_and_what_changes(terminal: Pane, realm: BaseDi
     terminal.until("gen-pr   7m   frozen  2        ~$0.26")
     kingdom("send", "test.nobody", base=realm)
     terminal.until("1 event pending")
+
+
+def test_its_clock_is_the_kingdoms(terminal: Pane, realm: BaseDir) -> None:
+    zone = where_it_is_noon()
+    Path(realm.path("config", "local", "system.yaml")).write_text(f"timezone: {zone}\n")
+    argv = [sys.executable, "-m", "kingdom", "--base-dir", realm.root, "top"]
+    behind = (SystemClock().now().hour + 5) % 24  # there it is seven in the evening
+    terminal.open(argv, environment(TZ=f"AWAY{behind}"), 100, 24)
+    hour = re.search(r"q leaves +(\d\d):\d\d:\d\d", terminal.until("q leaves"))
+    assert hour is not None
+    assert hour[1] in ("12", "13")
 
 
 @pytest.mark.parametrize("key", ["q", "C-c"])

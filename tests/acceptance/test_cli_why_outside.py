@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -44,6 +45,16 @@ def test_also_when_only_the_logs_remember_it(ready: BaseDir, clock: MovableClock
     facts = {"event_id": "JOB-3", "source": "inbox", "event_type": "nightly.chore"}
     InternalLog(ready, "sentinel", clock).emit("event.detected", facts)
     assert "Its file is no longer kept." in kingdom("why", "JOB-3", base=ready).out
+
+
+def test_a_file_that_has_nothing_to_do_with_it_is_named_and_stops_nobody(ready: BaseDir) -> None:
+    Path(ready.path("config", "local", "chamberlain.yaml")).write_text("thresholds: [\n")
+    said = kingdom("why", "https://github.com/acme/web/pull/42", base=ready).out
+    assert "The configuration is wrong: " in said
+    assert "config/local/chamberlain.yaml" in said
+    assert "Nothing watches github" in said
+    Path(ready.path("config", "local", "sentinel.yaml")).write_text("polling: [\n")
+    assert "watches" not in kingdom("why", "acme/web#42", base=ready).out
 
 
 def test_a_key_in_small_letters_and_an_address_without_a_scheme(ready: BaseDir) -> None:

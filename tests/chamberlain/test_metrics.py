@@ -28,21 +28,20 @@ from kingdom.store.paths import BaseDir
 from kingdom.store.state import read_json, write_json
 from tests.support.kingdom import MovableClock, event
 from tests.support.metrics import read_metrics
+from tests.support.ports import reserved_port
 from tests.support.waiting import eventually
 
 
 @pytest.fixture
 def served(office: Office) -> Iterator[Metrics]:
     """On a port that is free."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    configure(office, port)
-    made = Metrics(office)
-    made.start()
-    made.step()
-    yield made
-    made.stop()
+    with reserved_port() as port:
+        configure(office, port)
+        made = Metrics(office)
+        made.start()
+        made.step()
+        yield made
+        made.stop()
 
 
 def configure(office: Office, port: int) -> None:
@@ -242,13 +241,11 @@ def test_another_port_or_none_needs_no_restart(
     base: BaseDir, served: Metrics, office: Office
 ) -> None:
     before = address(base)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    configure(office, port)
-    served.step()
-    assert address(base) == f"http://127.0.0.1:{port}/metrics" != before
-    asked(base)
+    with reserved_port() as port:
+        configure(office, port)
+        served.step()
+        assert address(base) == f"http://127.0.0.1:{port}/metrics" != before
+        asked(base)
     configure(office, 0)
     served.step()
     assert not Path(address_file(base)).exists()

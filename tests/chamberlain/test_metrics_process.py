@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 from kingdom.chamberlain.daemon import make as make_chamberlain
 from kingdom.king.daemon import make as make_king
@@ -16,6 +18,7 @@ from kingdom.store.paths import BaseDir
 from tests.support.cli import environment, kingdom
 from tests.support.kingdom import event
 from tests.support.metrics import read_metrics
+from tests.support.ports import reserved_port
 from tests.support.processes import forked_role
 from tests.support.puppets import found_kingdom, until_up
 from tests.support.waiting import eventually
@@ -39,12 +42,15 @@ def scraped(address: str) -> dict[str, float]:
         return read_metrics(answer.read().decode())
 
 
-def test_what_the_king_did_is_served_by_the_chamberlain(base: BaseDir) -> None:
+@pytest.fixture
+def port() -> Iterator[int]:
+    with reserved_port() as free:
+        yield free
+
+
+def test_what_the_king_did_is_served_by_the_chamberlain(base: BaseDir, port: int) -> None:
     found_kingdom(base)
     write_format(base)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
     Path(base.config, "chamberlain.yaml").write_text(f"metrics: {{port: {port}}}\n")
     chamberlain = forked_role(base, "chamberlain", make_chamberlain, environment())
     try:

@@ -69,7 +69,7 @@ def test_every_type_of_message_can_be_shown(base: BaseDir, live: Callable[..., L
     )
     live().go()
     assert counts(base) == {"messages/sent": 5}
-    assert "2026-02-07 10:00:00  #dev  msg-20260207-004  msg-20260207-004\n" in console(base)
+    assert "2026-02-07 10:00:00  #dev  msg-20260207-004\n" in console(base)
     assert load(base, "messages/sent", "msg-20260207-004")["channel"] == "#dev"
 
 

@@ -266,6 +266,31 @@ def test_retry_makes_a_new_task_of_an_old_one(court: Court) -> None:
     assert court.event("evt-test-1")["status"] == "completed"
 
 
+def test_a_retry_waits_at_the_gate_like_any_new_work(court: Court) -> None:
+    king = court.king()
+    court.send(event())
+    king.step()
+    court.report(result())
+    court.measure("red")
+    court.send(sent := command("retry", task_id=TASK))
+    for _ in range(3):
+        court.clock.advance(11)
+        court.measure("red")
+        king.step()
+    assert len(court.all("tasks")) == 1
+    waiting = court.event(sent.id)["delivery"]
+    assert court.state("events", sent.id) == "pending"
+    assert waiting["last_error_message"] == "Health is red: no work is let in."
+    assert not waiting.get("attempt_count")
+    (told,) = court.told("event.deferred")
+    assert told["data"]["reason"] == "health_red: Health is red: no work is let in."
+    court.measure("yellow")
+    court.clock.advance(11)
+    king.step()
+    assert ended(court, sent) == ("completed", f"{NEXT} tries {TASK} again.")
+    assert len(court.all("tasks")) == 2, "a command is urgent"
+
+
 def test_retry_of_what_asked_closes_the_question(court: Court, asked: Any) -> None:
     court.send(sent := command("retry", task_id=TASK))
     asked.step()

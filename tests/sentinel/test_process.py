@@ -197,6 +197,18 @@ def test_try_shows_what_would_be_emitted_and_changes_nothing(here: BaseDir, hub:
     )
 
 
+def test_try_needs_only_the_files_it_goes_by(here: BaseDir, hub: Any) -> None:
+    hub.pull(1)
+    hub.notify(1)
+    Path(here.path("config", "local", "chamberlain.yaml")).write_text("thresholds: [\n")
+    said = kingdom("sentinel", "try", "github", base=here, env={"GH_TOKEN": TOKEN})
+    assert (said.code, said.err.count("\n")) == (0, 1)
+    assert "would emit  acme/web#1" in said.out
+    assert "config/local/chamberlain.yaml" in said.err
+    Path(here.path("config", "local", "sentinel.yaml")).write_text("polling: [\n")
+    assert "sentinel.yaml" in one_sentence(kingdom("sentinel", "try", base=here), 2)
+
+
 def test_try_says_what_is_wrong(here: BaseDir, hub: Any) -> None:
     assert "GH_TOKEN is not set" in one_sentence(kingdom("sentinel", "try", "github", base=here), 1)
     wrong = kingdom("sentinel", "try", "github", base=here, env={"GH_TOKEN": "ghp_wrong"})

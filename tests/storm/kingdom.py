@@ -79,8 +79,12 @@ class Land:
         return said
 
     def start(self) -> None:
-        """In a process of its own: what comes of it is found by what that was called with."""
-        self.say("start", command=COMMAND)
+        """In a process of its own: what comes of it is found by what that was called with.
+
+        Roles hide their environment from everybody but root, their command line from nobody.
+        """
+        said = kingdom("start", base=self.base, command=COMMAND)
+        assert said.code == 0, said
 
     def hurry(self) -> None:
         """Whatever waits to be started again is started now."""

@@ -111,17 +111,26 @@ class Loopback:
         return {}
 
 
-class _Server(ThreadingHTTPServer):
+class QuietServer(ThreadingHTTPServer):
     daemon_threads = True
-    place: Loopback
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Clients are killed in the middle; that is what it is for."""
 
 
-class _Handler(BaseHTTPRequestHandler):
+class QuietHandler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     wbufsize = -1  # an answer in one piece
+
+    def log_message(self, format: str, *arguments: Any) -> None:
+        pass
+
+
+class _Server(QuietServer):
+    place: Loopback
+
+
+class _Handler(QuietHandler):
     server: _Server
 
     def do_GET(self) -> None:
@@ -132,9 +141,6 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_PATCH(self) -> None:
         self._count_and_handle("PATCH")
-
-    def log_message(self, format: str, *arguments: Any) -> None:
-        pass
 
     def _count_and_handle(self, verb: str) -> None:
         place = self.server.place

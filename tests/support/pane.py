@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.support.cli import environment
 from tests.support.waiting import eventually
 
 
@@ -18,7 +19,11 @@ class Pane:
         self._tmux = ["tmux", "-S", str(place / "tmux"), "-f", os.devnull]
 
     def run(self, *words: str) -> str:
-        done = subprocess.run([*self._tmux, *words], capture_output=True, text=True, check=True)
+        """What is in the pane has these surroundings, too, and none of its caller's."""
+        done = subprocess.run(
+            [*self._tmux, *words], capture_output=True, encoding="utf-8", env=environment(),
+            check=True,
+        )  # fmt: skip
         return done.stdout
 
     def open(self, argv: Sequence[str], env: dict[str, str], columns: int, rows: int) -> None:

@@ -96,7 +96,7 @@ class Siege(Land):
         (package / "prompt.md").write_text("Mend {{payload.number}}.\n")
 
     def start(self) -> None:
-        said = kingdom("start", env=self._env, command=COMMAND)
+        said = kingdom("start", base=self.base, env=self._env, command=COMMAND)
         assert said.code == 0, said.err
 
     def send(self) -> int:

@@ -10,11 +10,11 @@ import re
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
 from urllib.parse import parse_qs, urlsplit
 
+from tests.support.loopback import QuietHandler, QuietServer
 from tests.support.slack_lines import Lines
 from tests.support.slack_workspace import BOT, OWNER, Entry, Workspace
 
@@ -111,21 +111,12 @@ class FakeSlack(Workspace):
             return found
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
+class _Server(QuietServer):
     slack: FakeSlack
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Clients are killed in the middle; that is what it is for."""
 
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    wbufsize = -1  # an answer in one piece
+class _Handler(QuietHandler):
     server: _Server
-
-    def log_message(self, format: str, *arguments: Any) -> None:
-        pass
 
     def do_GET(self) -> None:
         self.close_connection = True

@@ -150,6 +150,14 @@ def test_start_with_some_roles_and_restart_with_the_same(base: BaseDir) -> None:
     assert "not among the roles that were started" in refusal
 
 
+def test_what_is_said_is_said_once_and_not_to_the_log(base: BaseDir) -> None:
+    assert kingdom("start", base=base).code == 0
+    said = kingdom("restart", base=base)  # into a file, so it is written when the program pleases
+    (ended,) = [line for line in said.lines if line.startswith("Ended: ")]
+    assert len(said.lines) == len(set(said.lines))
+    assert ended not in Path(base.path("logs", "warden.log")).read_text()
+
+
 def test_restart_of_one_role_says_its_new_pid(base: BaseDir) -> None:
     one_sentence(kingdom("restart", "king", base=base), 1)
     kingdom("start", base=base)

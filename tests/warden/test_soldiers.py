@@ -163,6 +163,24 @@ def test_cancel_ends_the_task_and_its_soldier_and_retry_makes_a_new_one(base: Ba
     until_ended(base, again)
 
 
+def test_a_retry_that_is_not_let_in_says_what_it_waits_for(base: BaseDir) -> None:
+    _, task, _ = at_work(base)
+    kingdom("cancel", task, base=base)
+    until_ended(base, task)
+    kingdom("freeze", base=base)
+    said = kingdom("retry", task, base=base)
+    waiting = files(base)["events/pending"][0]
+    assert (said.code, said.out) == (0, "")
+    assert said.err == f"kingdom: It waits: The kingdom is frozen. See: kingdom why {waiting}\n"
+    told = kingdom("why", waiting, base=base).out
+    assert "The kingdom is frozen. It is due again in" in told
+    assert "as soon as it looks" not in told
+    kingdom("thaw", base=base)
+    eventually(lambda: soldiers(base), "a soldier for the new task")
+    (again,) = [one["task_id"] for one in soldiers(base)]
+    assert load(base, "tasks/in_progress", again)["original_task_id"] == task
+
+
 def test_a_frozen_soldier_goes_on_when_it_is_thawed(base: BaseDir) -> None:
     _, task, _ = at_work(base, until="enough")
     assert kingdom("freeze", task, base=base).out == f"{task} is frozen.\n"

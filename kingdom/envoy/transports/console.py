@@ -1,9 +1,10 @@
 """The console: what a person reads goes to `logs/console.log` and, if there is one, the terminal.
 
-A message is a block: one line at the margin with time, channel, thread and id, its text indented
-below it, and an empty line at the end. Nothing inside a message can look like the first or the
-last, so a block in the log proves that its message was shown, whole; that is looked up when an
-earlier attempt may have written it. Answers come with `kingdom answer`: there is nothing to poll.
+A message is a block: one line at the margin with time, channel, thread (if it is another's) and id,
+its text indented below it, and an empty line at the end. Nothing inside a message can look like the
+first or the last, so a block in the log proves that its message was shown, whole; that is looked up
+when an earlier attempt may have written it. Answers come with `kingdom answer`: there is nothing to
+poll.
 """
 
 from __future__ import annotations
@@ -89,11 +90,12 @@ class Console:
 
     def _block(self, message: MessageBase, thread: Thread) -> str:
         rendering = self._rendering()
-        name = _short(thread.thread_ts)
+        names = [] if thread.thread_ts == message.id else [_short(thread.thread_ts)]
         if message.task_id and message.task_id != thread.thread_ts:
-            name += f" ({message.task_id})"
+            names.append(f"({message.task_id})")
         moment = rendering.moment(self._clock.now())
-        head = _APART.join((moment, _short(thread.channel), name, message.id))
+        parts = (moment, _short(thread.channel), " ".join(names), message.id)
+        head = _APART.join(filter(None, parts))
         lines = self._masked(rendering.text(message)).split("\n")
         return "\n".join((head, *(_INDENT + line for line in lines), "", ""))
 
