@@ -33,7 +33,7 @@ def parser() -> Parser:
         nargs="?",
         offers=TYPES,
         metavar="TYPE",
-        help="dotted lower-case words: github.issue.assigned",
+        help="dotted lower-case words: github.pr.review_requested",
     )
     made.takes("--repo", metavar="R", help="the repository it is about: owner/name")
     made.takes("--payload", metavar="JSON", help="what the source said: a JSON object, or @FILE")
@@ -125,5 +125,5 @@ def _mistyped(fault: InvalidFile, event_type: str) -> UsageError:
     hint = did_you_mean(event_type, EVENT_TYPES)
     return UsageError(
         f"send: {event_type!r} is not an event type: those are dotted lower-case words.",
-        remedy=hint or "For example: github.issue.assigned",
+        remedy=hint or "For example: github.pr.review_requested",
     )
