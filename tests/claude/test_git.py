@@ -10,6 +10,7 @@ import re
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -61,9 +62,11 @@ def trace(camp: Camp) -> Path:
     return camp.home / "trace"
 
 
-def answers(camp: Camp, commands: Sequence[str], tools: tuple[str, ...] = TOOLS) -> list[str]:
+def answers(
+    camp: Camp, commands: Sequence[str], tools: tuple[str, ...] = TOOLS, **more: Any
+) -> list[str]:
     """What the model is told of each."""
-    camp.play(*(use("Bash", command=one) for one in commands), say("Hm."), tools=tools)
+    camp.play(*(use("Bash", command=one) for one in commands), say("Hm."), tools=tools, **more)
     messages = json.loads(camp.model.requests[-1].text)["messages"]
     blocks = [one for it in messages if isinstance(it["content"], list) for one in it["content"]]
     return [str(one["content"]) for one in blocks if one["type"] == "tool_result"]
