@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
@@ -14,7 +14,7 @@ from kingdom.engines.choice import Engines
 from kingdom.engines.port import Engine, Order
 from kingdom.engines.tree import MARK
 from kingdom.errors import KingdomError, NeverWorks
-from kingdom.general import allowance, budget, workspace
+from kingdom.general import allowance, budget, by_engine, workspace
 from kingdom.general.brief import guides
 from kingdom.general.brief.guides import Told
 from kingdom.general.checkouts.repositories import Checkout
@@ -31,12 +31,6 @@ from kingdom.store.paths import BaseDir
 MEGABYTE = 1024 * 1024
 # The wrapper's own limit lies behind every limit that a general keeps.
 _MARGIN = 60.0
-
-_STRUCTURED = {
-    "claude": "Write no result file: report by calling the tool StructuredOutput, once, as the "
-    "last thing you do. It takes the same object, without `task_id`.",
-    "codex": "Write no result file: let the object be all of your last message, without `task_id`.",
-}
 
 
 class EngineUnsupported(NeverWorks):
@@ -148,7 +142,7 @@ class Launcher:
         place = workspace.directory_for(self._base, task, earlier)
         told = guides.assemble(
             self._base,
-            _guide(engine, config),
+            by_engine.guide(engine, config),
             general,
             task,
             checkout.path if checkout else place,
@@ -168,7 +162,7 @@ class Launcher:
                 general.manifest.permissions,
                 config.settings,
                 self._environment,
-                of_engine=_variables_of(engine, config),
+                of_engine=by_engine.variables_of(engine, config),
             ),
             told=told,
             place=place,
@@ -209,6 +203,7 @@ class Launcher:
 
     def _order(self, job: _Job, soldier_id: str) -> Order:
         task, manifest = job.task, job.general.manifest
+        is_structured = by_engine.is_structured(job.engine, job.config)
         return Order(
             task=task,
             soldier_id=soldier_id,
@@ -227,7 +222,7 @@ class Launcher:
             budget_usd=job.allowed.usd,
             max_turns=manifest.limits.max_turns,
             model=manifest.model_for(job.engine.name),
-            result_schema=report_schema() if _is_structured(job.engine, job.config) else {},
+            result_schema=report_schema() if is_structured else {},
         )
 
     def _spec(self, job: _Job) -> Spec:
@@ -292,28 +287,6 @@ def _check_budget(job: _Job) -> None:
     if whose == TASK and left is not None and budget.is_spent(left, job.spent_usd):
         how = "counted as spent, in part by a guess" if job.spent_is_guess else "spent"
         raise BudgetExceeded(f"${job.spent_usd:.2f} of ${left + job.spent_usd:.2f} are {how}.")
-
-
-def _variables_of(engine: Engine, config: Config) -> Sequence[str]:
-    runtime = config.settings.system.runtime
-    by_engine = {"claude": runtime.claude.env, "codex": runtime.codex.env}
-    return by_engine.get(engine.name, ())
-
-
-def _is_structured(engine: Engine, config: Config) -> bool:
-    runtime = config.settings.system.runtime
-    by_engine = {
-        "claude": runtime.claude.structured_result,
-        "codex": runtime.codex.structured_result,
-    }
-    return by_engine.get(engine.name, False)
-
-
-def _guide(engine: Engine, config: Config) -> str:
-    """The kingdom's own, and how to report where that is not in a file."""
-    if not _is_structured(engine, config):
-        return config.guide
-    return f"{config.guide.rstrip()}\n\n{_STRUCTURED[engine.name]}\n"
 
 
 def _metrics_of_session(job: _Job, session_id: str | None) -> Mapping[str, Any]:

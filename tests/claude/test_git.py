@@ -1,4 +1,4 @@
-"""A soldier that may run some of git, with the program itself: what works and what does not.
+"""A soldier that may run some commands, with the program itself: what works and what does not.
 
 The workspace is a worktree of a bare clone, as generals make them.
 """
@@ -10,10 +10,11 @@ import re
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from kingdom.engines.claude.git import asked
+from kingdom.engines.claude.shell import asked
 from tests.claude.camp import Camp
 from tests.support.git_remotes import git
 from tests.support.scripted_model import say, use
@@ -61,9 +62,11 @@ def trace(camp: Camp) -> Path:
     return camp.home / "trace"
 
 
-def answers(camp: Camp, commands: Sequence[str], tools: tuple[str, ...] = TOOLS) -> list[str]:
+def answers(
+    camp: Camp, commands: Sequence[str], tools: tuple[str, ...] = TOOLS, **more: Any
+) -> list[str]:
     """What the model is told of each."""
-    camp.play(*(use("Bash", command=one) for one in commands), say("Hm."), tools=tools)
+    camp.play(*(use("Bash", command=one) for one in commands), say("Hm."), tools=tools, **more)
     messages = json.loads(camp.model.requests[-1].text)["messages"]
     blocks = [one for it in messages if isinstance(it["content"], list) for one in it["content"]]
     return [str(one["content"]) for one in blocks if one["type"] == "tool_result"]
@@ -181,12 +184,35 @@ def test_all_of_them_are(camp: Camp, clone: Path) -> None:
 
 
 @pytest.mark.long
-def test_without_an_answer_from_the_gate_git_does_not_run(
+def test_without_an_answer_from_the_gate_nothing_runs(
     camp: Camp, clone: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(asked, "__file__", "/nonexistent/asked.py")
-    (told,) = answers(camp, ["git log -1 --format=%s"])
-    assert "Says two" not in told
+    broken = camp.home / "broken.py"
+    broken.write_text("raise ValueError\n", "utf-8")
+    for path in (broken, camp.home / "missing.py"):
+        monkeypatch.setattr(asked, "__file__", str(path))
+        told = answers(camp, ["git log -1 --format=%s", "cat a", "kingdom status"])
+        assert not [one for one in told if re.search("Says two|^two|command not found", one)]
+
+
+def test_what_no_rule_names_does_not_run_either(camp: Camp, clone: Path) -> None:
+    """The program takes some of it for harmless, and finds no harm in links."""
+    (camp.workspace / "link").symlink_to(camp.home / ".ssh" / "id")
+    named = ("Read", *(f"Bash(kingdom {name}:*)" for name in ("status", "why")))
+    commands = [
+        "grep -R PLAN .",
+        "grep -Rh PLAN . | head -3",
+        "xargs kingdom why < link",
+        "diff -r . trap",
+        "du -a ~",
+        "ps aux",
+    ]
+    for tools in (TOOLS, named):
+        told = answers(camp, commands, tools)
+        assert len(told) == len(commands)
+        for one in told:
+            assert "Not allowed here" in one
+    assert SECRET not in "".join(request.text for request in camp.model.requests)
 
 
 @pytest.mark.long

@@ -259,9 +259,14 @@ def test_a_check_is_not_measured_by_the_soldier_s_clock(post: Post) -> None:
 
 
 def test_a_check_that_takes_too_long_is_ended_and_the_last(post: Post) -> None:
-    slow = "trap 'exit 0' TERM; sleep 1000 & wait"
-    script = f"echo '{RESULT}' > raw"
-    ended = post.run(script, verify=[slow, "touch never"], verify_timeout_seconds=0.3)
+    slow = "trap 'exit 0' TERM; touch up; sleep 1000 & wait"
+    values: dict[str, Any] = {"verify": [slow, "touch never"], "verify_timeout_seconds": 0.3}
+    post.write(f"echo '{RESULT}' > raw", **values, frozen_at=time.time())
+    process = post.start()
+    eventually(post.place.joinpath("up").exists, "the check runs")
+    post.write(**values)  # now its time counts
+    assert process.wait(30) == 0
+    ended = post.exit()
     assert ended["reason"] == "ended"
     assert ended["verify"] == [{"command": slow, "code": 0, "late_after_seconds": 0.3}]
     assert tree.members(-1, ID) == {}

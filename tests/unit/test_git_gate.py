@@ -1,4 +1,4 @@
-"""Which lines with git in them a soldier may run that may run some of git, and as what."""
+"""Which lines a soldier may run that may run some commands, and as what."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from kingdom.engines.claude.git import line
-from kingdom.engines.claude.git.gate import Gate
-from kingdom.engines.claude.git.rules import for_program, gate_for
+from kingdom.engines.claude.shell import line
+from kingdom.engines.claude.shell.gate import Gate
+from kingdom.engines.claude.shell.rules import for_program, gate_for
 
 LOOKING = tuple((("git", name)) for name in ("diff", "log", "show", "blame", "status", "grep"))
 
@@ -49,6 +49,8 @@ def gate_of(workspace: Path, grants: tuple[tuple[str, ...], ...] = LOOKING) -> G
         "git show HEAD:a | sed -n '10,20p' | cut -d, -f1,2",
         "cd sub && git diff ../a",
         "git \\\n  status",
+        "git --no-pager log -3",
+        'git grep -n "a\\.b"',
     ],
 )
 def test_what_reading_needs_is_run(workspace: Path, command: str) -> None:
@@ -90,6 +92,7 @@ def test_what_reading_needs_is_run(workspace: Path, command: str) -> None:
         "git -C /tmp diff",
         "git --git-dir=x diff",
         "git --exec-path=x diff",
+        "git --no-pager --paginate log",
         "git",
         "git diff > x",
         "git diff >> x",
@@ -109,6 +112,14 @@ def test_what_reading_needs_is_run(workspace: Path, command: str) -> None:
         "git diff | sed 1e",
         "git diff | uniq - x",
         "git diff | head x",
+        "git diff | head 5",
+        "git diff | head -n 5 6",
+        "git diff | tail -5 +6",
+        "git diff | sed -n 1p 2p",
+        "git diff | sed 2p",
+        "git diff | cut -f1 -d 5",
+        "git diff | cat x",
+        "git log --diff-merges=remerge -p",
         "git diff | grep -f x",
         "git diff | grep x /etc/passwd",
         "git diff | grep -r x",
@@ -125,18 +136,72 @@ def test_what_reads_writes_or_runs_anything_else_is_refused(workspace: Path, com
     assert "You may run `git diff`, `git log`" in answer["permissionDecisionReason"]
 
 
-@pytest.mark.parametrize("command", ["ls git", "git push", "make legitimate", "git config -l"])
-def test_what_has_nothing_to_do_with_it_is_left_to_the_program(
-    workspace: Path, command: str
-) -> None:
-    assert asked(gate_of(workspace), command, workspace) is None
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git push",
+        "git config -l",
+        "X=1 git diff",
+        "timeout 5 git log",
+        "echo x | xargs git log",
+        "/usr/bin/git log",
+        "make legitimate",
+        "grep -R x .",
+        "find -L . -name x",
+        "ps aux",
+        "ls; cat x",
+        "echo $HOME",
+        "ls > x",
+    ],
+)
+def test_what_no_rule_names_is_refused(workspace: Path, command: str) -> None:
+    """By itself the program would run some of it."""
+    answer = asked(gate_of(workspace), command, workspace)
+    assert answer is not None
+    assert answer["permissionDecision"] == "deny"
 
 
-@pytest.mark.parametrize("command", ["X=1 git diff", "timeout 5 git log", "echo x | xargs git log"])
-def test_git_behind_something_else_is_left_to_the_program_which_has_no_rule_for_it(
-    workspace: Path, command: str
+@pytest.mark.parametrize(
+    ("command", "is_left"),
+    [
+        ("ls git", True),
+        ("cd sub && pwd", True),
+        ("kingdom status", True),
+        ("kingdom status --json | head -20; kingdom queue ls 2>&1 | grep -c pending", True),
+        ("make test", True),
+        ("git fetch origin", True),
+        ("kingdom answer x y", False),
+        ("kingdom queue drop x", False),
+        ("make", False),
+        ("git push", False),
+        ("kingdom why $HOME", False),
+        ("kingdom why < x", False),
+        ("kingdom status > x", False),
+        ("kingdom status | xargs kingdom why", False),
+        ("xargs kingdom why", False),
+        ("kingdom status | tee x", False),
+        ("kingdom status && git log", False),
+    ],
+)
+def test_other_rules_are_the_program_s_for_lines_of_what_they_name(
+    workspace: Path, command: str, is_left: bool
 ) -> None:
-    assert asked(gate_of(workspace), command, workspace) is None
+    names = (
+        "kingdom status:*",
+        "kingdom queue ls:*",
+        "kingdom why *",
+        "make 'test'",
+        "git fetch:*",
+    )
+    gate = gate_for([f"Bash({one})" for one in names], str(workspace))
+    assert gate is not None
+    answer = asked(gate, command, workspace)
+    if is_left:
+        assert answer is None
+    else:
+        assert answer is not None
+        assert answer["permissionDecision"] == "deny"
+        assert "You may run `kingdom status:*`" in answer["permissionDecisionReason"]
 
 
 def test_it_runs_as_it_was_read_on_this_repository_and_starts_nothing(workspace: Path) -> None:
@@ -204,8 +269,9 @@ def test_rules_of_git_are_kept_by_the_gate_and_all_others_by_the_program(workspa
     assert gate is not None
     assert gate.grants == (("git", "log"), ("git", "diff", "--stat"))
     assert gate.whole == (("git", "status"),)
+    assert gate.others == ("make test", "git fetch:*", "git fetch origin")
     assert gate.repository == ""
-    assert for_program([*named, *others], gate) == ["Read", *others]
+    assert for_program([*named, *others]) == ["Read", *others]
 
 
 def test_one_rule_for_all_of_git_means_all_that_is_known(workspace: Path) -> None:
@@ -232,3 +298,8 @@ def test_a_line_said_anew_is_read_as_the_same() -> None:
     commands = line.read(text)
     assert commands[0].words == ["git", "log", "a b", 'c " d', "e f"]
     assert line.read(line.spelled(commands)) == commands
+    assert line.read('git grep "a\\.b\\$"')[0].words == ["git", "grep", "a\\.b$"]
+
+
+def test_no_shell_finds_anything_else_in_it() -> None:
+    assert line.spelled(line.read("git diff =ls ~ a=~ *'x'")) == """git diff '=ls' '~' 'a=~' '*x'"""

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from kingdom.engines import hooks
-from kingdom.engines.claude.git import rules as git_rules
-from kingdom.engines.claude.git.gate import Gate
+from kingdom.engines.claude.shell import rules
+from kingdom.engines.claude.shell.gate import Gate
 from kingdom.engines.port import Order
 
 # Whoever gives no list of tools gets these: work in the workspace, and nothing outside of it.
@@ -55,8 +55,8 @@ _OF_GIT = (".git", ".git/**", "**/.git", "**/.git/**")
 
 def settings(order: Order, root: str) -> str:
     """The file's content; `root` is the base directory."""
-    gate = git_rules.gate_for(order.tools, order.workspace)
-    permissions = {"allow": _allowed(order, gate), "deny": [*_denied(order, root)]}
+    gate = rules.gate_for(order.tools, order.workspace)
+    permissions = {"allow": _allowed(order), "deny": [*_denied(order, root)]}
     return json.dumps({"hooks": _hooks(order, gate), "permissions": permissions}, indent=2)
 
 
@@ -77,20 +77,20 @@ def _denied(order: Order, root: str) -> Iterator[str]:
     for place in _spellings(root):
         for pattern in _NOT_READ_OF_BASE:
             yield f"Read(/{_escaped(place)}/{pattern})"
-    if not git_rules.may_run_everything(order.tools):
+    if not rules.may_run_everything(order.tools):
         for place in _spellings(order.workspace):
             yield from (f"Edit(/{_escaped(place)}/{pattern})" for pattern in _OF_GIT)
     if order.home:
         yield _rule("Read", f"{order.home}/.credentials.json")
 
 
-def _allowed(order: Order, gate: Gate | None) -> list[str]:
+def _allowed(order: Order) -> list[str]:
     named = DEFAULT_TOOLS if order.tools is None else order.tools
-    rules = [rule for rule in git_rules.for_program(named, gate) if rule not in _EDITING]
+    allowed = [rule for rule in rules.for_program(named) if rule not in _EDITING]
     if any(rule in _EDITING for rule in named):
         # Without a place they would hold for the whole disk.
-        rules += [_rule("Edit", f"{place}/**") for place in _spellings(order.workspace)]
-    return rules + [_rule("Edit", path) for path in _spellings(order.result_path)]
+        allowed += [_rule("Edit", f"{place}/**") for place in _spellings(order.workspace)]
+    return allowed + [_rule("Edit", path) for path in _spellings(order.result_path)]
 
 
 def _spellings(path: str) -> list[str]:
@@ -118,7 +118,7 @@ def _hooks(order: Order, gate: Gate | None) -> dict[str, Any]:
         for name in ("PostToolUse", "PostToolUseFailure")
     }
     if gate:
-        wanted["PreToolUse"] = [git_rules.hook(gate)]
+        wanted["PreToolUse"] = [rules.hook(gate)]
     if not order.result_schema:  # with a schema the program itself asks, once
         wanted["Stop"] = [hooks.question(order.result_path)]
     return wanted

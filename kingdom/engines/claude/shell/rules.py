@@ -1,7 +1,8 @@
-"""Which of a general's rules are about git, and how they are kept.
+"""Which of a general's rules are about commands, and how they are kept.
 
-`Bash(git log:*)` lets any option through, and options of git read, write and run anything. So the
-`gate` decides on such lines instead, unless the soldier may run every command anyway.
+`Bash(git log:*)` lets any option through, and options of git read, write and run anything. And with
+any rule at all the program runs commands that none names. So the `gate` decides on every line,
+unless the soldier may run all of them anyway.
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from kingdom.engines.claude.git import asked, line
-from kingdom.engines.claude.git.forms import FORMS
-from kingdom.engines.claude.git.gate import GIT, Gate
+from kingdom.engines.claude.shell import asked, line
+from kingdom.engines.claude.shell.forms import FORMS
+from kingdom.engines.claude.shell.gate import GIT, Gate
 from kingdom.engines.git_place import git_directories
 
 _EVERYTHING = ("Bash", "Bash()", "Bash(*)", "Bash(:*)")
 _RULE = re.compile(r"\s*Bash\((.*)\)\s*", re.DOTALL)
-# Above all that it could take: one that is late is passed over, and its git is not allowed.
+# Above all that it could take: one that is late is passed over.
 _SECONDS = 60
 
 
@@ -32,24 +33,29 @@ def gate_for(tools: Sequence[str] | None, workspace: str) -> Gate | None:
         return None
     grants = tuple(dict.fromkeys(one for rule in tools if (one := _beginning(rule))))
     whole = tuple(dict.fromkeys(one for rule in tools if (one := _whole(rule))))
-    if not (grants or whole):
+    others = tuple(filter(None, map(_inside, for_program(tools))))
+    if not (grants or whole or others):
         return None
     found = git_directories(workspace)
-    return Gate(workspace, found[0] if found else "", grants, whole)
+    return Gate(workspace, found[0] if found else "", grants, whole, others)
 
 
 def may_run_everything(tools: Sequence[str] | None) -> bool:
     return tools is None or any(rule.strip() in _EVERYTHING for rule in tools)
 
 
-def for_program(tools: Sequence[str], gate: Gate | None) -> list[str]:
+def for_program(tools: Sequence[str]) -> list[str]:
     """The rules that the program itself goes by."""
-    return [rule for rule in tools if gate is None or not (_beginning(rule) or _whole(rule))]
+    if may_run_everything(tools):
+        return [*tools]
+    return [rule for rule in tools if not (_beginning(rule) or _whole(rule))]
 
 
 def hook(gate: Gate) -> dict[str, Any]:
     words = (sys.executable, "-I", "-S", os.path.abspath(asked.__file__), json.dumps(asdict(gate)))
-    command = {"type": "command", "command": shlex.join(words), "timeout": _SECONDS}
+    # Any other code than 2 would be passed over.
+    asking = f"{shlex.join(words)} || exit 2"
+    command = {"type": "command", "command": asking, "timeout": _SECONDS}
     return {"matcher": "Bash", "hooks": [command]}
 
 

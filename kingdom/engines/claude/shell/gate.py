@@ -1,10 +1,13 @@
-"""The decision on one command of a soldier that may run some of git.
+"""The decision on one command line of a soldier that may run some commands.
 
-The program asks before it runs anything (`PreToolUse`). A line with git in it runs if all of it is
-understood: git commands as `forms` admits them, and what shortens their output. It then runs as it
-was understood, on the repository of this workspace whatever the directory says it is, and with
-nothing that a configuration would start. All other lines are left to the program's own rules, of
-which none is about the git commands that are decided here: without this, they do not run at all.
+The program asks before it runs anything (`PreToolUse`). By itself it would also run what it takes
+for harmless, named or not, and `grep -R` follows whatever link a repository brings along. So a line
+that is not understood, or has a command that no rule names, is refused.
+
+A line with git in it runs if all of it is git commands as `forms` admits them, and what shortens
+their output. It then runs as it was understood, on the repository of this workspace whatever the
+directory says it is, and with nothing that a configuration would start. Lines of other commands are
+left to the program's own rules, of which none is about the git commands that are decided here.
 """
 
 from __future__ import annotations
@@ -15,11 +18,12 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from kingdom.engines.claude.git import line
-from kingdom.engines.claude.git.forms import FORMS, Refused, arguments, is_within
-from kingdom.engines.claude.git.line import Command, NotPlain
+from kingdom.engines.claude.shell import line
+from kingdom.engines.claude.shell.forms import FORMS, Refused, arguments, is_within
+from kingdom.engines.claude.shell.line import Command, NotPlain
 
 GIT = "git"
+_NO_PAGER = "--no-pager"
 _STARTS_NOTHING = (
     "core.fsmonitor=false",
     f"core.hooksPath={os.devnull}",
@@ -29,49 +33,51 @@ _STARTS_NOTHING = (
     "status.submoduleSummary=false",
     "diff.submodule=short",
 )
-_RUNS_GIT = re.compile(r"(?:^|[\s;&|({`])git(?:\s|$)")
-_NUMBER = r"-?\d+|-[nc]\d*|\+\d+"
+_AT_MOST = r"(?:-\d+|-[nc] ?[-+]?\d+)?"
+# All that they are given; with a word more they would read or write a file.
 _FILTERS = {
-    "head": _NUMBER,
-    "tail": _NUMBER,
-    "wc": r"-[lwcm]+",
-    "sort": r"-[bdfghinrRuV]+",
-    "uniq": r"-[cdu]+",
-    "cat": r"-n",
-    "cut": r"-[fc][\d,-]+|-d.",
-    "sed": r"-n|\d+(?:,\d+)?p",
+    "head": _AT_MOST,
+    "tail": _AT_MOST,
+    "wc": r"(?: ?-[lwcm]+)*",
+    "sort": r"(?: ?-[bdfghinrRuV]+)*",
+    "uniq": r"(?: ?-[cdu]+)*",
+    "cat": r"(?:-n)?",
+    "cut": r"(?: ?(?:-[fc][\d,-]+|-d.))+",
+    "sed": r"-n \d+(?:,\d+)?p",
 }
 _GREP_OPTIONS = r"-[EFivcnowx]+|-[ABCm]\d+"
+_LOOKING_AROUND = ("cd", "ls", "pwd")  # for the program to judge
+_OF_GIT = "git with the usual options, each spelled in full, and paths within the workspace; "
 _HELP = (
-    "with the usual options, each spelled in full, and paths within the workspace, alone or piped "
-    "into head, tail, wc, sort, uniq, cut, grep or sed -n; without variables, substitutions and "
-    "files to read from or write to."
+    "alone or piped into head, tail, wc, sort, uniq, cut, grep or sed -n; without variables, "
+    "substitutions and files to read from or write to. Other tools read files and search them."
 )
 
 
 @dataclass(frozen=True)
 class Gate:
-    """`grants` are beginnings of command lines, such as `git log`; `whole`, lines as they are."""
+    """`grants` are beginnings of git's command lines, such as `git log`; `whole`, such lines to
+    their end; `others`, what else is named, for the program to judge."""
 
     workspace: str
     repository: str  # git's own directory of it; empty without one
     grants: tuple[tuple[str, ...], ...]
     whole: tuple[tuple[str, ...], ...] = ()
+    others: tuple[str, ...] = ()
 
     @classmethod
     def from_json(cls, text: str) -> Gate:
         raw = json.loads(text)
         grants, whole = (tuple(map(tuple, raw[name])) for name in ("grants", "whole"))
-        return cls(raw["workspace"], raw["repository"], grants, whole)
+        return cls(raw["workspace"], raw["repository"], grants, whole, tuple(raw["others"]))
 
     def answer(self, asked: dict[str, Any]) -> dict[str, Any] | None:
         """What the program is told; None leaves it to its rules."""
         given = asked["tool_input"]
-        if not _RUNS_GIT.search(given["command"]):
-            return None
         try:
             commands = line.read(given["command"])
             if not any(self._decides(one.words) for one in commands):
+                self._check_named(commands)
                 return None
             allowed = self._admitted(commands, os.path.realpath(asked["cwd"]))
         except (NotPlain, Refused) as refusal:
@@ -86,6 +92,13 @@ class Gate:
             return False
         is_other = re.match(r"\w", "".join(words[1:2])) is not None
         return not is_other or words[1] in FORMS or (GIT,) in self.grants
+
+    def _check_named(self, commands: list[Command]) -> None:
+        beginnings = tuple(map(_beginning, self.others))
+        for one in commands:
+            if one.words[0] in _LOOKING_AROUND or " ".join(one.words).startswith(beginnings):
+                continue
+            _check_filter(one.words)
 
     def _admitted(self, commands: list[Command], directory: str) -> list[Command]:
         workspace, found = os.path.realpath(self.workspace), []
@@ -104,6 +117,8 @@ class Gate:
         return found
 
     def _git(self, words: list[str], workspace: str, directory: str) -> list[str]:
+        if words[1:2] == [_NO_PAGER]:
+            words = [GIT, *words[2:]]
         if not self._is_granted(tuple(words)) or "".join(words[1:2]) not in FORMS:
             raise Refused(" ".join(words[:2]))
         if not self.repository:
@@ -113,7 +128,7 @@ class Gate:
         place = [f"--git-dir={self.repository}", f"--work-tree={workspace}"]
         given = arguments(name, given, workspace, directory)
         # As a command: whatever the user's shell calls git besides.
-        return ["command", GIT, "--no-pager", *place, *settings, name, *given]
+        return ["command", GIT, _NO_PAGER, *place, *settings, name, *given]
 
     def _is_granted(self, words: tuple[str, ...]) -> bool:
         return words in self.whole or any(words[: len(one)] == one for one in self.grants)
@@ -124,8 +139,14 @@ class Gate:
         return workspace + word.removeprefix(self.workspace) if is_below else word
 
     def _help(self) -> str:
-        names = ", ".join(f"`{' '.join(one)}`" for one in (*self.grants, *self.whole))
-        return f"You may run {names} {_HELP}"
+        of_git = [" ".join(one) for one in (*self.grants, *self.whole)]
+        names = ", ".join(f"`{one}`" for one in (*of_git, *self.others))
+        return f"You may run {names}; {_OF_GIT if of_git else ''}{_HELP}"
+
+
+def _beginning(named: str) -> str:
+    """Of the lines that a rule is about, without quotes."""
+    return re.sub(r"['\"]", "", named.partition("*")[0]).removesuffix(":").rstrip()
 
 
 def _moved(commands: list[Command], directory: str) -> str:
@@ -145,7 +166,7 @@ def _check_filter(words: list[str]) -> None:
         given = [word for word in given if not re.fullmatch(_GREP_OPTIONS, word)]
         if len(given) == 1 and not given[0].startswith("-"):
             return
-    elif name in _FILTERS and all(re.fullmatch(_FILTERS[name], word) for word in given):
+    elif name in _FILTERS and re.fullmatch(_FILTERS[name], " ".join(given)):
         return
     raise Refused(" ".join(words)[:80])
 

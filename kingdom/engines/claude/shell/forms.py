@@ -58,14 +58,15 @@ _LOG_FLAGS = _names(
     --cherry-mark --left-right --left-only --right-only --boundary --no-walk --not --parents
     --children --invert-grep --all-match --regexp-ignore-case --extended-regexp --fixed-strings
     --perl-regexp --full-diff --walk-reflogs --source --relative-date --pretty --no-notes --notes
-    --no-expand-tabs --log-size --no-mailmap --mailmap --combined-all-paths --no-diff-merges"""
+    --no-expand-tabs --log-size --no-mailmap --mailmap --combined-all-paths --no-diff-merges
+    --diff-merges=first-parent --diff-merges=combined --diff-merges=separate"""
 )
 _LIMITS = _names(
     "--max-count --skip --since --after --until --before --author --committer --grep --date"
 )
 _LOG_VALUED = _LIMITS | _names(
     """--format --pretty --decorate --decorate-refs --decorate-refs-exclude --branches --tags
-    --remotes --glob --exclude --min-parents --max-parents --diff-merges --no-walk --encoding"""
+    --remotes --glob --exclude --min-parents --max-parents --no-walk --encoding"""
 )
 _NUMBERED = r"-[UMCBl]\d+%?|-[SG].+"
 _QUIET = ("--no-ext-diff", "--no-textconv")

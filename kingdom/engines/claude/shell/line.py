@@ -8,7 +8,6 @@ a line so that the shell reads exactly these words.
 from __future__ import annotations
 
 import re
-import shlex
 from dataclasses import dataclass, field
 
 _SEPARATOR = re.compile(r"&&|\|\||;(?!;)|\|(?!&)|\n")
@@ -16,8 +15,9 @@ _SILENCED = re.compile(r"2>&1|2> ?/dev/null(?=[\s;|&]|$)")
 _PLAIN = re.compile(r"[\w@%+=:,./^~*?\[\]{}!#-]+")
 _BLANK = re.compile(r"(?:[ \t]|\\\n)+")
 _SINGLE = re.compile(r"'([^']*)'")
-_DOUBLE = re.compile(r'"((?:[^"\\$`]|\\[\\"$`])*)"')
+_DOUBLE = re.compile(r'"((?:[^"\\$`]|\\[^\n])*)"')
 _ESCAPED = re.compile(r"\\([^\n])")
+_NOTHING_TO_ANY = re.compile(r"[A-Za-z0-9_./-]+")
 
 
 class NotPlain(Exception):
@@ -61,7 +61,7 @@ def _word(text: str, at: int) -> tuple[str, int]:
         elif found := _SINGLE.match(text, at) or _ESCAPED.match(text, at):
             parts.append(found[1])
         elif found := _DOUBLE.match(text, at):
-            parts.append(re.sub(r"\\(.)", r"\1", found[1]))
+            parts.append(re.sub(r'\\([\\"$`])', r"\1", found[1]))
         else:
             break
         at = found.end()
@@ -83,5 +83,10 @@ def _without_empty(commands: list[Command]) -> list[Command]:
 def spelled(commands: list[Command]) -> str:
     parts = []
     for one in commands:
-        parts += [one.separator, " ".join(map(shlex.quote, one.words)), one.silenced]
+        parts += [one.separator, " ".join(map(_quoted, one.words)), one.silenced]
     return " ".join(filter(None, parts))
+
+
+def _quoted(word: str) -> str:
+    """For any shell: zsh takes `=ls` for where `ls` lies."""
+    return word if _NOTHING_TO_ANY.fullmatch(word) else "'" + word.replace("'", "'\"'\"'") + "'"
