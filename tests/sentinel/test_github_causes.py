@@ -46,6 +46,27 @@ def test_a_thread_keeps_its_reason_and_what_is_said_there_later_is_a_comment(
     assert told(scene)[2] == (f"github.{word}", "normal", "outside")
 
 
+@pytest.mark.parametrize(
+    ("wanted", "type_"),
+    [
+        ({"requested_reviewers": [{"login": "kingdom-bot"}]}, "github.pr.review_requested"),
+        ({"requested_teams": [{"slug": "core"}]}, "github.pr.review_requested"),
+        ({"requested_reviewers": [{"login": "ann"}]}, "github.pr.comment"),
+    ],
+)
+def test_a_review_that_is_asked_for_again_together_with_a_comment_is_not_missed(
+    scene: Scene, hub: Notifying, wanted: dict[str, object], type_: str
+) -> None:
+    hub.pull(5)
+    hub.notify(5)
+    scene.look()
+    hub.pull(5, **wanted)
+    link = hub.comment(5, 9, by="ann", association="MEMBER")
+    hub.notify(5, subject={"latest_comment_url": link})
+    scene.look()
+    assert [one for one, _, _ in told(scene)] == ["github.pr.review_requested", type_]
+
+
 @pytest.mark.parametrize("is_short", [False, True])
 def test_where_the_comment_cannot_be_asked_for_the_reason_tells(
     scene: Scene, hub: Notifying, is_short: bool

@@ -62,7 +62,9 @@ class Details:
         if isinstance(subject.get("html_url"), str):
             details["url"] = subject["html_url"]
         known = {name: value for name, value in details.items() if value is not None}
-        type_ = _type_with(event, comment)
+        type_ = event.type
+        if comment is not None and _is_but(comment, event) and not self._is_wanted(event, subject):
+            type_ = type_of(told["subject_type"], "comment")
         changes = {"type": type_, "priority": priority_of(type_), "trust": lowest(trusts)}
         return event.model_copy(update={"payload": told | known, **changes})
 
@@ -86,6 +88,16 @@ class Details:
     def _is_ours(self, comment: Mapping[str, Any]) -> bool:
         by_bot = of_author(comment) == "bot"
         return self._hub.is_mine(Posted("", author=login_of(comment) or "", by_bot=by_bot))
+
+    def _is_wanted(self, event: Event, subject: Mapping[str, Any]) -> bool:
+        """Whether a review is still asked for: whoever comments may have asked at the same time."""
+        if event.payload["reason"] != "review_requested":
+            return False
+        asked = subject.get("requested_reviewers")
+        people = asked if isinstance(asked, list) else []
+        return bool(subject.get("requested_teams")) or any(
+            self._is_ours({"user": one}) for one in people if isinstance(one, dict)
+        )
 
     def _object(self, address: str | None) -> dict[str, Any] | None:
         found = self._ask(address) if address else None
@@ -120,13 +132,12 @@ def _is_by_author(event: Event, subject: Mapping[str, Any], comment_url: str | N
     return _is_near(event, subject, "created_at", AT_OPENING)
 
 
-def _type_with(event: Event, comment: Mapping[str, Any] | None) -> str:
-    if comment is None or event.payload["reason"] not in _BY_AUTHOR or _is_first(event):
-        return event.type
+def _is_but(comment: Mapping[str, Any], event: Event) -> bool:
+    """Whether an update of a known thread is this comment, whatever the thread's reason."""
+    if event.payload["reason"] not in _BY_AUTHOR or _is_first(event):
+        return False
     moments = ("created_at", "updated_at", "submitted_at")
-    if any(_is_near(event, comment, one, AT_ONCE) for one in moments):
-        return type_of(event.payload["subject_type"], "comment")
-    return event.type
+    return any(_is_near(event, comment, one, AT_ONCE) for one in moments)
 
 
 def _is_first(event: Event) -> bool:
