@@ -41,6 +41,31 @@ def test_an_answer_just_before_the_deadline_counts_also_between_two_looks(
     assert polled.notices() == []
 
 
+@pytest.mark.parametrize("seconds", [10, 60], ids=["the other ends first", "both have ended"])
+@pytest.mark.parametrize("looks", [True, False])
+def test_an_answer_counts_also_if_another_task_asked_after_it_in_the_same_thread(
+    polled: Scene, clock: MovableClock, looks: bool, seconds: float
+) -> None:
+    pass_time(polled, clock, 0)
+    until = clock.now() + timedelta(seconds=60)
+    thread = polled.ask(**OPTIONS, expires_at=until)
+    pass_time(polled, clock, 5)
+    polled.server.said("C0KINGDOM", "main", thread_ts=thread)
+    pass_time(polled, clock, 5)
+    sooner = {"expires_at": until - timedelta(seconds=40), "default": "later"}
+    where = {"channel": "C0KINGDOM", "thread_ts": thread, "task_id": "task-20260207-002"}
+    publish(polled.base, question(3, **where, **sooner))
+    polled.life.go()
+    if not looks:
+        limit = Fault("conversations.history", status=429, headers={"Retry-After": "9999"})
+        polled.server.faults.append(limit)
+    pass_time(polled, clock, seconds)
+    polled.life.go()
+    pass_time(polled, clock, 60)
+    polled.life.go()
+    assert set(polled.answers()) == {("main", "ada"), ("later", "default")}
+
+
 def test_without_an_answer_the_default_is_taken_right_at_its_deadline(
     polled: Scene, clock: MovableClock
 ) -> None:
