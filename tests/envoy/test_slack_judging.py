@@ -81,12 +81,16 @@ def test_what_slack_does_not_tell_for_long_is_refused_politely(
     server = heard.server
     server.groups["S0TEAM"] = [STRANGER]
     heard.begin(allowed=("S0TEAM",))
-    thread = {"thread_ts": heard.ask()} if where == "thread" else {}
+    asked = heard.ask()
+    thread = {"thread_ts": asked} if where == "thread" else {}
     channel = "C0KINGDOM" if where == "thread" else "D0STRANGER"
     trouble = Fault(MEMBERS, error="internal_error", left=1_000_000)
     server.faults.append(trouble)
     envelope = server.says(channel, "main", user=STRANGER, **thread)
     heard.until(lambda: trouble.left < 1_000_000, "it was asked")
+    for _ in range(20):
+        heard.life.envoy.step()
+    assert Path(heard.base.system_log).read_text().count("slack.not_judged") == 1
     for _ in range(9):
         clock.advance(60)
         heard.life.go()

@@ -75,6 +75,7 @@ class Ear:
         self._catches_up = False
         self._thorough = True
         self._next_round: datetime | None = None
+        self._unjudged: SlackLater | None = None
         self._refusal: SlackRefused | None = None  # why there will be no socket for long
 
     @property
@@ -175,7 +176,9 @@ class Ear:
                 self._understand(item, questions)
             except SlackLater as error:
                 waits.add(item.conversation)
-                self._log.warning("slack.not_judged", error=str(error))
+                if error is not self._unjudged:  # the same is raised until Slack is asked again
+                    self._log.warning("slack.not_judged", error=str(error))
+                self._unjudged = error
 
     def _is_early(self, item: Item, questions: Questions) -> bool:
         """Whether something may have been said before it in the same thread."""
