@@ -1,47 +1,22 @@
-"""Slack: the only code that knows slack-sdk, which is imported when the first request is made.
+"""Slack, as the kingdom uses it: what stands there, and what changes something.
 
-Nothing is sent twice from here and nothing waits for a limit to pass: whoever asked hears by
-`SlackLater` when to ask again and whether what was asked may have been done meanwhile, or by
-`SlackRefused` that asking again is no use. The token is in neither of them, nor in any log.
+`slack_calls` says what is raised when it does not work.
 """
 
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from http.client import HTTPException
-from typing import TYPE_CHECKING, Any
+from datetime import timedelta
+from typing import Any
 from urllib.parse import urlsplit
-from urllib.request import Request, urlopen
 
-from kingdom import __version__
-from kingdom.clients.slack_faults import (
-    APP_TOKEN,
-    SlackLater,
-    SlackLimited,
-    SlackRefused,
-    SlackShut,
-    is_trouble,
-    limit_in,
-    refusal_in,
-    wait_named,
-)
+from kingdom.clients.slack_calls import API_URL, PER_PAGE, Entry, SlackCalls, text_in
+from kingdom.clients.slack_faults import APP_TOKEN, SlackLater, SlackRefused, SlackShut
 from kingdom.clock import Clock, SystemClock
-from kingdom.errors import ConfigurationError
 
-if TYPE_CHECKING:
-    from slack_sdk import WebClient
-
-API_URL = "https://slack.com/api/"
 TIMEOUT = 15
-PER_PAGE = 200
-MOST_PAGES = 100
-_FIRST_PAUSE, _LONGEST_PAUSE = timedelta(seconds=2), timedelta(minutes=2)
-
-Entry = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -82,37 +57,38 @@ class Slack:
     ) -> None:
         """`knock_again`: a token that Slack does not accept may be mended there; so `SlackShut`
         is raised instead of `SlackRefused`, and Slack is asked again only after so long."""
-        address = urlsplit(api_url)
-        if address.scheme not in ("http", "https") or not address.hostname:
-            raise ConfigurationError(
-                "The api_url of Slack is not an address.", remedy=f"Write it as {API_URL}"
-            )
-        self.is_plain = address.scheme == "http"
-        self._token = token
-        self._api_url = api_url
         self._variable = variable
-        self._clock = clock or SystemClock()
-        self._timeout = timeout
-        self._client: WebClient | None = None
-        self._held: dict[str, datetime] = {}  # methods that Slack wants to be left alone with
-        self._troubles = 0  # since the last answer
-        self._goes_by_steps = False
-        self._silence: SlackLater | None = None  # it did not answer in this step
-        self._knock_again = knock_again
-        self.shut: SlackShut | None = None  # if it let nobody in when it was last asked
         self._me: Me | None = None
-        self.scopes: frozenset[str] = frozenset()  # as far as Slack has told
+        self._calls = SlackCalls(
+            token,
+            api_url,
+            variable=variable,
+            clock=clock or SystemClock(),
+            timeout=timeout,
+            knock_again=knock_again,
+        )
+        self.is_plain = self._calls.is_plain
+
+    @property
+    def shut(self) -> SlackShut | None:
+        """If it let nobody in when it was last asked."""
+        return self._calls.shut
+
+    @property
+    def scopes(self) -> frozenset[str]:
+        """What the token may do, as far as Slack has told."""
+        return self._calls.scopes
 
     def begin_step(self) -> None:
         """Until the next call of this, nobody waits for Slack again after it did not answer."""
-        self._goes_by_steps, self._silence = True, None
+        self._calls.begin_step()
 
     # What stands there
 
     def me(self) -> Me:
         if self._me is None:
-            told = self._ask("auth.test")
-            self._me = Me(*(_text(told, key) for key in ("user_id", "bot_id", "user", "team")))
+            told = self._calls.ask("auth.test")
+            self._me = Me(*(text_in(told, key) for key in ("user_id", "bot_id", "user", "team")))
         return self._me
 
     def history(
@@ -121,38 +97,38 @@ class Slack:
         """What was said there between, newest first, without what is in threads."""
         asked = {"channel": channel, "oldest": oldest, "include_all_metadata": True}
         asked |= {"latest": latest} if latest else {}
-        return self._pages("conversations.history", "messages", asked, limit)
+        return self._calls.pages("conversations.history", "messages", asked, limit)
 
     def replies(self, channel: str, ts: str, oldest: str) -> Iterator[Entry]:
         """A thread: its parent, then what was said since, oldest first."""
         asked = {"channel": channel, "ts": ts, "oldest": oldest, "include_all_metadata": True}
-        return self._pages("conversations.replies", "messages", asked)
+        return self._calls.pages("conversations.replies", "messages", asked)
 
     def channel_named(self, name: str) -> str:
         """The id of a channel by its name; empty if the app sees none of that name."""
         asked = {"types": "public_channel,private_channel", "exclude_archived": True}
-        for one in self._pages("conversations.list", "channels", asked, limit=1000):
-            if _text(one, "name") == name.removeprefix("#"):
-                return _text(one, "id")
+        for one in self._calls.pages("conversations.list", "channels", asked, limit=1000):
+            if text_in(one, "name") == name.removeprefix("#"):
+                return text_in(one, "id")
         return ""
 
     def joined(self) -> Iterator[str]:
         """The channels that the app is in."""
         asked = {"types": "public_channel,private_channel", "exclude_archived": True}
-        pages = self._pages("users.conversations", "channels", asked)
-        return (_text(one, "id") for one in pages)
+        pages = self._calls.pages("users.conversations", "channels", asked)
+        return (text_in(one, "id") for one in pages)
 
     def channel(self, id_: str) -> Entry:
-        found = self._ask("conversations.info", {"channel": id_}, about=id_).get("channel")
+        found = self._calls.ask("conversations.info", {"channel": id_}, about=id_).get("channel")
         return found if isinstance(found, dict) else {}
 
     def user(self, id_: str) -> Entry:
-        found = self._ask("users.info", {"user": id_}, about=id_).get("user")
+        found = self._calls.ask("users.info", {"user": id_}, about=id_).get("user")
         return found if isinstance(found, dict) else {}
 
     def group(self, id_: str) -> frozenset[str]:
         """Who is in a user group."""
-        found = self._ask("usergroups.users.list", {"usergroup": id_}, about=id_).get("users")
+        found = self._calls.ask("usergroups.users.list", {"usergroup": id_}, about=id_).get("users")
         listed = found if isinstance(found, list) else []
         return frozenset(one for one in listed if isinstance(one, str))
 
@@ -161,34 +137,34 @@ class Slack:
     def socket_address(self) -> str:
         """Where a socket can be had, once; asked with the token of the app itself."""
         try:
-            return _text(self._ask("apps.connections.open"), "url")
+            return text_in(self._calls.ask("apps.connections.open"), "url")
         except SlackRefused as refused:
             remedy = APP_TOKEN.format(variable=self._variable)
             raise refused.with_remedy(remedy) from None
 
     def open_with(self, user: str) -> str:
         """The channel in which the app and this person are alone; the same one each time."""
-        opened = self._ask("conversations.open", {"users": user}, about=user)
+        opened = self._calls.ask("conversations.open", {"users": user}, about=user)
         channel = opened.get("channel")
-        found = _text(channel, "id") if isinstance(channel, dict) else ""
+        found = text_in(channel, "id") if isinstance(channel, dict) else ""
         return found or self._fail_without("the channel that was opened")
 
     def post(self, channel: str, given: Entry, thread_ts: str | None = None) -> Posted:
         thread = {"thread_ts": thread_ts} if thread_ts else {}
         fixed = {"channel": channel, "unfurl_links": False, "unfurl_media": False}
-        answer = self._ask("chat.postMessage", json=fixed | given | thread, about=channel)
-        posted = Posted(_text(answer, "channel"), _text(answer, "ts"))
+        answer = self._calls.ask("chat.postMessage", json=fixed | given | thread, about=channel)
+        posted = Posted(text_in(answer, "channel"), text_in(answer, "ts"))
         if not posted.channel or not posted.ts:
             self._fail_without("where the message stands")
         return posted
 
     def update(self, posted: Posted, given: Entry) -> None:
         where = {"channel": posted.channel, "ts": posted.ts}
-        self._ask("chat.update", json=where | given, about=posted.channel)
+        self._calls.ask("chat.update", json=where | given, about=posted.channel)
 
     def delete(self, posted: Posted) -> None:
         given = {"channel": posted.channel, "ts": posted.ts}
-        self._ask("chat.delete", json=given, about=posted.channel)
+        self._calls.ask("chat.delete", json=given, about=posted.channel)
 
     def react(self, posted: Posted, name: str) -> None:
         self._reaction("reactions.add", posted, name, settled="already_reacted")
@@ -199,7 +175,7 @@ class Slack:
     def _reaction(self, method: str, posted: Posted, name: str, settled: str) -> None:
         given = {"channel": posted.channel, "timestamp": posted.ts, "name": name}
         try:
-            self._ask(method, json=given, about=posted.channel)
+            self._calls.ask(method, json=given, about=posted.channel)
         except SlackRefused as refused:
             if refused.error != settled:
                 raise
@@ -207,150 +183,17 @@ class Slack:
     def attach(self, posted: Posted, name: str, content: bytes, title: str) -> None:
         """A file in the thread of what was posted."""
         size = {"filename": name, "length": len(content)}
-        prepared = self._ask("files.getUploadURLExternal", size)
-        file_id, address = _text(prepared, "file_id"), _text(prepared, "upload_url")
+        prepared = self._calls.ask("files.getUploadURLExternal", size)
+        file_id, address = text_in(prepared, "file_id"), text_in(prepared, "upload_url")
         if not file_id or urlsplit(address).scheme not in ("http", "https"):
             self._fail_without("where the file goes")
-        self._upload(address, content)
+        self._calls.upload(address, content)
         given = {
             "files": json.dumps([{"id": file_id, "title": title}]),
             "channel_id": posted.channel,
             "thread_ts": posted.ts,
         }
-        self._ask("files.completeUploadExternal", given, about=posted.channel)
-
-    # How it is asked
-
-    def _pages(
-        self, method: str, name: str, asked: Entry, limit: int = PER_PAGE
-    ) -> Iterator[Entry]:
-        cursor = ""
-        for _ in range(MOST_PAGES):
-            more = {"limit": limit} | ({"cursor": cursor} if cursor else {})
-            page = self._ask(method, asked | more, about=_text(asked, "channel"))
-            found = page.get(name)
-            yield from (one for one in found or () if isinstance(one, dict))
-            told = page.get("response_metadata")
-            cursor = _text(told, "next_cursor") if isinstance(told, dict) else ""
-            if not cursor:
-                return
-        raise SlackRefused(f"There are more than {MOST_PAGES} pages to look at.", error="pages")
-
-    def _ask(
-        self, method: str, form: Entry | None = None, *, json: Entry | None = None, about: str = ""
-    ) -> Entry:
-        self._respect_limits(method)
-        status, headers, data = self._exchange(method, form, json)
-        if status == 200 and isinstance(data, dict) and data.get("ok") is True:
-            self._troubles, self.shut = 0, None
-            self._note_scopes(headers)
-            return data
-        error = _text(data, "error") if isinstance(data, dict) else ""
-        limit = limit_in(status, headers, error, self._clock.now())
-        if limit is not None and limit.not_before is not None:
-            self._held[method] = limit.not_before
-            raise limit
-        if is_trouble(status, data):
-            what = error if error and " " not in error else f"{status}, and no answer of its own"
-            raise self._trouble(f"it answers with {what}", wait_named(headers), probe=True)
-        refused = refusal_in(data, about=about, variable=self._variable, token=self._token)
-        if refused.code != SlackShut.code or self._knock_again is None:
-            raise refused
-        self.shut = SlackShut(refused, self._clock.now() + self._knock_again)
-        raise self.shut
-
-    def _note_scopes(self, headers: Mapping[str, str]) -> None:
-        told = next((v for k, v in headers.items() if k.lower() == "x-oauth-scopes"), "")
-        self.scopes = frozenset(filter(None, map(str.strip, told.split(",")))) or self.scopes
-
-    def _respect_limits(self, method: str) -> None:
-        if self._silence is not None:
-            raise self._silence.with_traceback(None)
-        if self.shut and self.shut.not_before and self._clock.now() < self.shut.not_before:
-            raise self.shut.with_traceback(None)
-        until = self._held.get(method)
-        if until is not None and self._clock.now() < until:
-            raise SlackLimited("Slack limits how much it is asked.", until)
-        self._held.pop(method, None)
-
-    def _trouble(
-        self, what: str, wait: timedelta | None = None, *, probe: bool, is_silent: bool = False
-    ) -> SlackLater:
-        """With Slack as a whole: then everything waits. If it is well otherwise, the trouble lies
-        in what was asked, and no moment is named."""
-        sentence, until = f"Slack has trouble: {what}.", None
-        if probe and (wait is not None or not self._is_well()):
-            self._troubles += 1
-            pause = min(_FIRST_PAUSE * 2 ** min(self._troubles - 1, 10), _LONGEST_PAUSE)
-            until = self._clock.now() + (wait or pause)
-        if is_silent and self._goes_by_steps:
-            soon = until or self._clock.now() + _FIRST_PAUSE
-            self._silence = SlackLater(sentence, not_before=soon, undone=True)
-        return SlackLater(sentence, not_before=until)
-
-    def _is_well(self) -> bool:
-        try:
-            status, _, data = self._exchange("api.test", {}, None, probe=False)
-        except SlackLater:
-            return False
-        return status == 200 and isinstance(data, dict) and data.get("ok") is True
-
-    def _exchange(
-        self, method: str, form: Entry | None, json: Entry | None, *, probe: bool = True
-    ) -> tuple[int, Mapping[str, str], Any]:
-        """One request, one answer. The failures of the libraries below hold the request with the
-        token in it, so ours are raised when theirs are forgotten."""
-        from slack_sdk.errors import SlackApiError, SlackClientError
-
-        what = ""
-        try:
-            answer = self._connected().api_call(method, params=form, json=json)
-        except SlackApiError as error:
-            answer = error.response
-        except (OSError, HTTPException) as error:
-            what = f"it could not be reached, or did not answer ({type(error).__name__})"
-        except (SlackClientError, ValueError, TypeError, LookupError, AttributeError) as error:
-            what = f"its answer makes no sense ({type(error).__name__})"
-        if what:
-            raise self._trouble(what, probe=probe, is_silent=True)
-        return answer.status_code, dict(answer.headers), answer.data
-
-    def _upload(self, address: str, content: bytes) -> None:
-        what = ""
-        try:
-            with urlopen(Request(address, content, method="POST"), timeout=self._timeout) as answer:
-                answer.read()
-        except (OSError, HTTPException) as error:  # the address holds a secret of its own
-            what = f"it did not take a file ({type(error).__name__})"
-        if what:
-            raise self._trouble(what, probe=True, is_silent=True)
-
-    def _connected(self) -> WebClient:
-        if self._client is None:
-            from slack_sdk import WebClient
-
-            self._client = WebClient(
-                token=self._token,
-                base_url=self._api_url,
-                timeout=self._timeout,
-                user_agent_prefix=f"kingdom/{__version__}",
-                retry_handlers=[],
-                logger=silent_logger(),
-            )
-            self._client.proxy = None  # urllib finds it by itself, and minds no_proxy, too
-        return self._client
+        self._calls.ask("files.completeUploadExternal", given, about=posted.channel)
 
     def _fail_without(self, what: str) -> Any:
         raise SlackLater(f"Slack did not answer {what}.")
-
-
-def silent_logger() -> logging.Logger:
-    """The library logs what it sends and what failed; ours say it, without what is secret."""
-    logger = logging.Logger("slack_sdk", level=logging.CRITICAL + 1)
-    logger.addHandler(logging.NullHandler())
-    return logger
-
-
-def _text(raw: Mapping[str, Any], key: str) -> str:
-    value = raw.get(key)
-    return value if isinstance(value, str) else ""

@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from kingdom.clients.slack import Slack, silent_logger
+from kingdom.clients.slack import Slack
+from kingdom.clients.slack_calls import silent_logger
 from kingdom.clients.slack_faults import SlackLater, SlackRefused
 from kingdom.clock import Clock, SystemClock
 from kingdom.errors import KingdomError

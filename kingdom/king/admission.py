@@ -79,13 +79,17 @@ class Gates:
 
 def deferral(gates: Gates, general: Manifest, priority: str) -> Deferral | None:
     """Why an event of this priority for this general has to wait; None if it need not."""
+    return closure(gates, general, priority) or _soldiers(gates, general)
+
+
+def closure(gates: Gates, general: Manifest, priority: str) -> Deferral | None:
+    """The same, for what may wait for a soldier as a task."""
     urgent = (general.priority or priority) == HIGH
     return (
         _frozen(gates)
         or _engine(gates.engine)
         or _health(gates.measured, urgent)
         or _tokens(gates.measured.tokens, urgent)
-        or _soldiers(gates, general)
     )
 
 

@@ -8,7 +8,7 @@ few are told again.
 from __future__ import annotations
 
 from kingdom.engines.choice import availability
-from kingdom.king.admission import Deferral, Gates, deferral, measured, room
+from kingdom.king.admission import Deferral, Gates, closure, deferral, measured, room
 from kingdom.king.desk import Desk
 from kingdom.king.outstanding import Outstanding
 from kingdom.king.routing import is_own, trace_of
@@ -67,6 +67,9 @@ class Gate:
 
     def deferral_for(self, manifest: Manifest, priority: str) -> Deferral | None:
         return deferral(self.gates, manifest, priority)
+
+    def closure_for(self, manifest: Manifest, priority: str) -> Deferral | None:
+        return closure(self.gates, manifest, priority)
 
     def seconds_left(self) -> float:
         """Until the engine takes work again, if that is known."""

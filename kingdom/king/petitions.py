@@ -1,6 +1,7 @@
 """What people ask of the king itself: answers to questions, and commands. Handled at once.
 
-A retry starts new work, so it passes the gate like any other, and waits as an event until it may.
+A retry starts new work, so it passes the gate like any other, and waits as an event until it may;
+for a soldier it waits as a task.
 
 Each ends in one commit. What a command writes in `state/control/` is written before, and writing it
 again changes nothing, so a crash in between is harmless.
@@ -215,10 +216,11 @@ class Petitions:
         )
 
     def _has_to_wait(self, claim: Claim, event: Event, original: Task) -> bool:
-        """At the gate, with the priority of a command: a person waits for it."""
+        """At the gate, with the priority of a command: a person waits for it. Not for a soldier:
+        new events would take each one that gets free."""
         config = self._desk.config
         manifest = config.generals[original.target_general].manifest
-        held = self._gate.deferral_for(manifest, event.priority)
+        held = self._gate.closure_for(manifest, event.priority)
         if held is not None:
             self._deferrals.note(event, held)
             interval = config.settings.king.polling.interval_seconds

@@ -47,12 +47,14 @@ def test_a_count_that_stays_is_believed(server: FakeSlack, socket: SlackSocket) 
 
 
 def test_a_line_of_our_own_that_slack_still_counts_is_nobody(
-    server: FakeSlack, socket: SlackSocket
+    server: FakeSlack, socket: SlackSocket, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(socket, "_clock", clock)
     server.lines.others = 1
     socket.start()
-    eventually(lambda: server.lines.made == 1, "there is a line")
+    eventually(lambda: socket.is_up, "there is a line")
     server.lines.others = 0
+    clock.advance(1)
     eventually(lambda: socket.lines == 2 and socket.is_up, "it is counted again")
     eventually(lambda: server.lines.pings > 5, "a while later")
     assert (socket.others, server.lines.made) == (0, 2)

@@ -19,10 +19,6 @@ from tests.support.slack_server import FakeSlack, Fault
 OPTIONS: dict[str, Any] = {"options": ["main", "next"], "default": "next"}
 
 
-def answers(scene: Scene) -> list[tuple[str, str]]:
-    return [(one["payload"]["text"], one["payload"]["answered_by"]) for one in scene.events()]
-
-
 def pass_time(scene: Scene, clock: MovableClock, seconds: float) -> None:
     """For Slack and for the envoy alike."""
     clock.advance(seconds)
@@ -41,8 +37,33 @@ def test_an_answer_just_before_the_deadline_counts_also_between_two_looks(
     for _ in range(6):
         pass_time(polled, clock, 5)
         polled.life.go()
-    assert answers(polled) == [("main", "ada")]
+    assert polled.answers() == [("main", "ada")]
     assert polled.notices() == []
+
+
+@pytest.mark.parametrize("seconds", [10, 60], ids=["the other ends first", "both have ended"])
+@pytest.mark.parametrize("looks", [True, False])
+def test_an_answer_counts_also_if_another_task_asked_after_it_in_the_same_thread(
+    polled: Scene, clock: MovableClock, looks: bool, seconds: float
+) -> None:
+    pass_time(polled, clock, 0)
+    until = clock.now() + timedelta(seconds=60)
+    thread = polled.ask(**OPTIONS, expires_at=until)
+    pass_time(polled, clock, 5)
+    polled.server.said("C0KINGDOM", "main", thread_ts=thread)
+    pass_time(polled, clock, 5)
+    sooner = {"expires_at": until - timedelta(seconds=40), "default": "later"}
+    where = {"channel": "C0KINGDOM", "thread_ts": thread, "task_id": "task-20260207-002"}
+    publish(polled.base, question(3, **where, **sooner))
+    polled.life.go()
+    if not looks:
+        limit = Fault("conversations.history", status=429, headers={"Retry-After": "9999"})
+        polled.server.faults.append(limit)
+    pass_time(polled, clock, seconds)
+    polled.life.go()
+    pass_time(polled, clock, 60)
+    polled.life.go()
+    assert set(polled.answers()) == {("main", "ada"), ("later", "default")}
 
 
 def test_without_an_answer_the_default_is_taken_right_at_its_deadline(
@@ -51,10 +72,10 @@ def test_without_an_answer_the_default_is_taken_right_at_its_deadline(
     polled.ask(**OPTIONS, expires_at=clock.now() + timedelta(seconds=45))
     pass_time(polled, clock, 44)
     assert polled.life.go() == pytest.approx(1), "it wakes up for it"
-    assert answers(polled) == []
+    assert polled.answers() == []
     pass_time(polled, clock, 1)
     polled.life.go()
-    assert answers(polled) == [("next", "default")]
+    assert polled.answers() == [("next", "default")]
     assert "Nobody answered in time, so it is: next" in texts(polled.server)[1]
 
 
@@ -73,11 +94,11 @@ def test_an_answer_given_during_an_outage_wins_over_the_default(
     for _ in range(12):
         pass_time(scene, clock, 1800)
         assert scene.life.go() > 0, "it does not spin meanwhile"
-    assert answers(scene) == []
+    assert scene.answers() == []
     outage.left = 0
     pass_time(scene, clock, 300)
     scene.until(scene.events, "it is heard")
-    assert answers(scene) == [("main", "ada")]
+    assert scene.answers() == [("main", "ada")]
 
 
 def test_a_default_that_waits_is_said_once_and_in_the_standing(
@@ -98,7 +119,7 @@ def test_a_default_that_waits_is_said_once_and_in_the_standing(
     for _ in range(3):
         clock.advance(120)
         polled.life.go()
-    assert answers(polled) == [("next", "default")]
+    assert polled.answers() == [("next", "default")]
     assert polled.life.envoy._transport.trouble() is None
 
 
@@ -110,7 +131,7 @@ def test_where_nobody_can_answer_any_more_the_default_is_taken(
     polled.server.faults.append(Fault("conversations.*", error=error, left=1_000))
     clock.advance(5)
     polled.life.go()
-    assert answers(polled) == [("next", "default")]
+    assert polled.answers() == [("next", "default")]
 
 
 def test_a_thread_that_slack_does_not_show_keeps_no_other_default(

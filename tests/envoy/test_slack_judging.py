@@ -1,5 +1,4 @@
-"""Which reply counts and whose it is: in Slack's own order, also after a line was lost; and what
-cannot be judged yet keeps nobody else."""
+"""Whose reply it is, and what cannot be judged yet keeps nobody else."""
 
 from __future__ import annotations
 
@@ -28,81 +27,6 @@ LIMIT = {"status": 429, "headers": {"Retry-After": "60"}}
 MEMBERS = "usergroups.users.list"
 
 
-def answers(scene: Scene) -> list[tuple[str, str]]:
-    found = [one["payload"] for one in scene.events() if "task_id" in one["payload"]]
-    return [(one["text"], one["answered_by"]) for one in found]
-
-
-def loses_its_line(scene: Scene) -> None:
-    """And has another, which it has not seen yet."""
-    made = scene.server.lines.made
-    scene.server.lines.drop()
-    eventually(lambda: scene.server.lines.made > made, "there is another line")
-
-
-def comes(scene: Scene) -> None:
-    transport: Any = scene.life.envoy._transport
-    eventually(lambda: transport._ear._socket._came, "something came by the line")
-
-
-# In Slack's own order
-
-
-def test_after_a_lost_line_the_first_reply_counts(heard: Scene) -> None:
-    heard.begin(allowed=(STRANGER,))
-    thread = heard.ask()
-    heard.server.lines.drop()
-    eventually(lambda: not heard.server.lines.open, "the line is down")
-    heard.server.said("C0KINGDOM", "no!", thread_ts=thread)
-    heard.server.pass_time(5)
-    eventually(lambda: heard.server.lines.open, "there is another line")
-    late = heard.server.says("C0KINGDOM", "yes", user=STRANGER, thread_ts=thread)
-    comes(heard)
-    heard.hears(late)
-    assert answers(heard) == [("no!", "ada")]
-    assert heard.notices() == ["Thank you; this question has been answered already."]
-
-
-@pytest.mark.parametrize("way", ["reply", "button"])
-def test_a_reply_by_a_new_line_waits_for_the_look_and_nothing_else_does(
-    heard: Scene, clock: MovableClock, way: str
-) -> None:
-    server = heard.server
-    heard.begin(allowed=(STRANGER,))
-    thread = heard.ask(**OPTIONS)
-    server.faults.append(Fault("conversations.history", **LIMIT, left=1_000))
-    server.lines.drop()
-    eventually(lambda: not server.lines.open, "the line is down")
-    server.said("C0KINGDOM", "main", thread_ts=thread)
-    server.pass_time(5)
-    heard.until(lambda: server.lines.open, "there is another line")
-    if way == "reply":
-        late = server.says("C0KINGDOM", "next", user=STRANGER, thread_ts=thread)
-    else:
-        late = server.presses(heard.question, 2, user=STRANGER)
-    heard.hears(server.says("D0OWNER", "hello"))
-    assert answers(heard) == []
-    assert late not in server.lines.acknowledged
-    server.faults.clear()
-    clock.advance(61)
-    heard.hears(late)
-    assert answers(heard) == [("main", "ada")]
-
-
-def test_what_came_by_the_old_line_is_older_than_what_was_said_after_it(heard: Scene) -> None:
-    server = heard.server
-    heard.begin(allowed=(STRANGER,))
-    thread = heard.ask(**OPTIONS)
-    server.presses(heard.question, 2, user=STRANGER)
-    comes(heard)
-    server.pass_time(5)
-    server.said("C0KINGDOM", "main", thread_ts=thread)
-    loses_its_line(heard)
-    heard.until(heard.events, "it is heard")
-    heard.life.go()
-    assert answers(heard) == [("next", "eve")]
-
-
 # Who cannot be judged keeps nobody else
 
 
@@ -111,7 +35,7 @@ def test_a_person_whom_slack_tells_nothing_of_is_heard_by_their_id(heard: Scene)
     thread = heard.ask()
     heard.server.faults.append(Fault("users.info", error="internal_error", left=1_000))
     heard.hears(heard.server.says("C0KINGDOM", "main", user=STRANGER, thread_ts=thread))
-    assert answers(heard) == [("main", STRANGER)]
+    assert heard.answers() == [("main", STRANGER)]
 
 
 def test_a_group_that_slack_does_not_tell_keeps_no_other_from_being_heard(
@@ -124,7 +48,7 @@ def test_a_group_that_slack_does_not_tell_keeps_no_other_from_being_heard(
     server.faults.append(Fault(MEMBERS, **LIMIT))
     waits = server.says("C0DEV", f"<@{BOT}> look", user=STRANGER)
     heard.hears(server.says("C0KINGDOM", "main", thread_ts=thread))
-    assert answers(heard) == [("main", "ada")]
+    assert heard.answers() == [("main", "ada")]
     assert waits not in server.lines.acknowledged
     assert len(heard.events()) == 1
     clock.advance(61)
@@ -144,10 +68,10 @@ def test_within_a_thread_nobody_overtakes_whom_slack_has_not_told_of_yet(
     server.pass_time(5)
     second = server.says("C0KINGDOM", "second", thread_ts=thread)
     heard.hears(server.says("D0OWNER", "hello"))
-    assert answers(heard) == []
+    assert heard.answers() == []
     clock.advance(61)
     heard.hears(second)
-    assert answers(heard) == [("first", "eve")]
+    assert heard.answers() == [("first", "eve")]
 
 
 @pytest.mark.parametrize("where", ["thread", "direct"])
@@ -157,12 +81,16 @@ def test_what_slack_does_not_tell_for_long_is_refused_politely(
     server = heard.server
     server.groups["S0TEAM"] = [STRANGER]
     heard.begin(allowed=("S0TEAM",))
-    thread = {"thread_ts": heard.ask()} if where == "thread" else {}
+    asked = heard.ask()
+    thread = {"thread_ts": asked} if where == "thread" else {}
     channel = "C0KINGDOM" if where == "thread" else "D0STRANGER"
     trouble = Fault(MEMBERS, error="internal_error", left=1_000_000)
     server.faults.append(trouble)
     envelope = server.says(channel, "main", user=STRANGER, **thread)
     heard.until(lambda: trouble.left < 1_000_000, "it was asked")
+    for _ in range(20):
+        heard.life.envoy.step()
+    assert Path(heard.base.system_log).read_text().count("slack.not_judged") == 1
     for _ in range(9):
         clock.advance(60)
         heard.life.go()
@@ -192,6 +120,23 @@ def test_found_by_looking_it_is_not_marked_as_heard_before_it_was_judged(
         clock.advance(30)
         polled.life.go()
     assert [one["payload"]["text"] for one in polled.events()] == ["look"]
+
+
+def test_what_waits_is_not_marked_as_heard_by_what_others_say_later(
+    heard: Scene, clock: MovableClock
+) -> None:
+    server = heard.server
+    server.groups["S0TEAM"] = [STRANGER]
+    heard.begin(allowed=("S0TEAM",))
+    server.faults.append(Fault(MEMBERS, error="internal_error", left=1_000_000))
+    waits = server.says("C0DEV", f"<@{BOT}> look", user=STRANGER)
+    server.pass_time(400)
+    heard.hears(server.says("C0DEV", f"<@{BOT}> hello"))
+    assert waits not in server.lines.acknowledged
+    server.faults.clear()
+    heard.begin()
+    heard.until(lambda: len(heard.events()) == 2, "it is found again")
+    assert [one["payload"]["text"] for one in heard.events()] == ["look", "hello"]
 
 
 # Whose button, whose answer
@@ -305,7 +250,7 @@ def test_slack_is_asked_nothing_between_an_envelope_and_its_acknowledgement(
     }[way]
     held.append(said())
     server.hook = note
-    comes(heard)
+    heard.comes()
     heard.hears(held[0])
     assert len(heard.events()) == 1
     assert way != "direct" or asked == []
@@ -318,6 +263,6 @@ def test_a_notice_is_said_after_the_acknowledgement(heard: Scene) -> None:
     server.hook = lambda stage, method: eventually(
         lambda: envelope in server.lines.acknowledged, f"{method} waits for it"
     )
-    comes(heard)
+    heard.comes()
     heard.hears(envelope)
     assert len(heard.notices()) == 1

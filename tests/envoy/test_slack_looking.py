@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from kingdom.envoy.transports.slack.memory import MOST_CHANNELS, Memory
 from kingdom.store.paths import BaseDir
 from tests.support.envoy import Life, publish, question, start
 from tests.support.kingdom import MovableClock, counts
@@ -163,3 +164,11 @@ def test_a_few_old_questions_far_apart_are_heard_within_a_few_rounds(
     assert len(polled.events()) == 3
     looks = polled.server.calls("conversations.history")[before:]
     assert len([one for one in looks if one["channel"] == "C0KINGDOM"]) == 6, "two a round"
+
+
+def test_a_channel_too_many_to_be_remembered_is_looked_at_all_the_same(base: BaseDir) -> None:
+    memory = Memory(base)
+    for number in range(MOST_CHANNELS):
+        memory.hear(f"C{number}", f"{1_000 + number}.0")
+    assert memory.since("CNEW", "7.0") == "7.0"
+    assert len(memory.heard) == MOST_CHANNELS

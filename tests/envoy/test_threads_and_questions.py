@@ -95,7 +95,7 @@ def test_a_notification_goes_to_the_channel_it_names_and_never_into_its_task_s_t
         (channel, "msg-20260207-002"),
         ("#dev", TASK),
     ]
-    assert f"  {channel}  msg-20260207-002 ({TASK})  msg-20260207-002\n" in console(base)
+    assert f"  {channel}  ({TASK})  msg-20260207-002\n" in console(base)
 
 
 def test_a_notification_that_names_a_channel_begins_no_thread_of_its_task(

@@ -172,7 +172,8 @@ def test_two_schedules_of_one_name_are_named_with_both_files(court: Court) -> No
             "prompt.md",
             "Fine.\n\nDo {{TASK_ID}} in {{REPOSITORY}}.\n",
             "config/generals/gen-pr/prompt.md:3: {{REPOSITORY}} is not a placeholder. Known: "
-            "TASK_ID, TASK_TYPE, REPO, REPO_DIR, GENERALS and payload.KEY, each in double braces.",
+            "TASK_ID, TASK_TYPE, REPO, REPO_DIR, BASE, GENERALS and payload.KEY, each in "
+            "double braces.",
         ),
         ("prompt.md", "{{payload.}}", "{{payload.}} is not a placeholder."),
         ("prompt.md", "{{ TASK_ID }}", "{{ TASK_ID }} is not a placeholder."),

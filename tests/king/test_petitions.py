@@ -266,6 +266,32 @@ def test_retry_makes_a_new_task_of_an_old_one(court: Court) -> None:
     assert court.event("evt-test-1")["status"] == "completed"
 
 
+@pytest.mark.parametrize("limit", ["king", "general"])
+def test_a_retry_is_not_overtaken_by_all_the_work_that_waits_for_a_soldier(
+    court: Court, limit: str
+) -> None:
+    if limit == "king":
+        court.soldiers(1)
+    else:
+        court.general("gen-pr", "github.pr.*", "max_soldiers: 1\n")
+    king = court.king()
+    court.send(event())
+    king.step()
+    court.report(result())
+    king.step()
+    court.send(*(event(str(number)) for number in range(2, 9)))
+    king.step()
+    court.send(command("retry", task_id=TASK))
+    for number in range(2, 5):
+        king.step()
+        court.clock.advance(3)
+        court.measure()
+        court.report(result(number))
+    king.step()
+    again = [one for one in court.all("tasks") if one.get("original_task_id") == TASK]
+    assert [one["id"] for one in again] == ["task-20260207-003"]
+
+
 def test_a_retry_waits_at_the_gate_like_any_new_work(court: Court) -> None:
     king = court.king()
     court.send(event())

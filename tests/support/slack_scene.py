@@ -66,6 +66,16 @@ class Scene:
         found = [json.loads(path.read_text()) for path in directory.glob("*.json")]
         return sorted(found, key=lambda one: str(one["id"]))
 
+    def answers(self) -> list[tuple[str, str]]:
+        """Each with whose it is."""
+        found = [one["payload"] for one in self.events() if "task_id" in one["payload"]]
+        return [(one["text"], one["answered_by"]) for one in found]
+
+    def comes(self) -> None:
+        """By the line, and nobody has looked at it yet."""
+        transport: Any = self.life.envoy._transport
+        eventually(lambda: transport._ear._socket._came, "something came by the line")
+
     def notices(self, channel: str = "C0KINGDOM") -> list[str]:
         """What was said besides messages."""
         said = self.server.in_channel(channel)

@@ -61,6 +61,9 @@ class Arrivals:
     def waiting(self) -> list[Item]:
         return [one for one in self._items if not one.is_understood]
 
+    def has_waiting_in(self, channel: str) -> bool:
+        return any(one.came and one.came.channel == channel for one in self.waiting())
+
     def heard(self) -> list[Heard]:
         return [one.heard for one in self._items if one.heard is not None]
 

@@ -6,7 +6,7 @@ what someone says who may not, and that is written down.
 
 The first reply counts, so what comes by a new line about a question waits until it was looked what
 was said while there was none. What cannot be judged yet waits with all that follows in the same
-conversation; others do not wait for it.
+conversation; others do not wait for it. Neither lasts longer than some minutes.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 _MOST_RECENT = 5_000
 _SLACKBOT = "USLACKBOT"
-_PATIENCE = timedelta(minutes=10)  # with a question about someone that Slack does not answer
+_PATIENCE = timedelta(minutes=10)  # with a Slack that does not say who it was, or what came before
 
 
 class Ear:
@@ -75,6 +75,7 @@ class Ear:
         self._catches_up = False
         self._thorough = True
         self._next_round: datetime | None = None
+        self._unjudged: SlackLater | None = None
         self._refusal: SlackRefused | None = None  # why there will be no socket for long
 
     @property
@@ -175,7 +176,9 @@ class Ear:
                 self._understand(item, questions)
             except SlackLater as error:
                 waits.add(item.conversation)
-                self._log.warning("slack.not_judged", error=str(error))
+                if error is not self._unjudged:  # the same is raised until Slack is asked again
+                    self._log.warning("slack.not_judged", error=str(error))
+                self._unjudged = error
 
     def _is_early(self, item: Item, questions: Questions) -> bool:
         """Whether something may have been said before it in the same thread."""
@@ -184,14 +187,16 @@ class Ear:
             return False
         if self._catches_up and not self._rounds.has_to_look(came.channel):
             return False
-        return isinstance(came, Pressed) or _is_asked(came, questions)
+        return self._is_patient(item) and _is_asked(came, questions)
+
+    def _is_patient(self, item: Item) -> bool:
+        return self._clock.now() - item.at <= _PATIENCE
 
     def _understand(self, item: Item, questions: Questions) -> None:
         came = item.came
         if came is not None:
             known = (came.channel, came.ts) in self._recent or came.user == _SLACKBOT
-            patient = self._clock.now() - item.at <= _PATIENCE
-            item.heard = None if known else self._heard(came, questions, patient)
+            item.heard = None if known else self._heard(came, questions, self._is_patient(item))
             self._recent[came.channel, came.ts] = None
             while len(self._recent) > _MOST_RECENT:
                 self._recent.popitem(last=False)
@@ -260,8 +265,11 @@ class Ear:
         if item.envelope is None or self._socket is None:
             return
         self._socket.acknowledge(item.envelope.id)
-        if item.heard is not None and isinstance(item.came, Said) and not self._behind:
-            self._memory.hear(item.came.channel, item.came.ts)
+        came = item.came
+        if item.heard is None or not isinstance(came, Said) or self._behind:
+            return
+        if not self._arrivals.has_waiting_in(came.channel):
+            self._memory.hear(came.channel, came.ts)
 
     def _mark(self) -> None:
         """A look is over when all that came before its end was taken."""
@@ -270,7 +278,7 @@ class Ear:
                 self._memory.hear(look.channel, look.newest)
 
 
-def _is_asked(came: Said, questions: Questions) -> bool:
+def _is_asked(came: Came, questions: Questions) -> bool:
     return bool(came.thread_ts) and any(
         one.thread_ts == came.thread_ts and one.channel == came.channel
         for one in questions.values()

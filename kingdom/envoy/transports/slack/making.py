@@ -10,7 +10,7 @@ from socket import gethostname
 
 from kingdom.clients.slack import Slack
 from kingdom.clients.slack_access import find_app_token, find_token
-from kingdom.clients.slack_faults import SlackRefused
+from kingdom.clients.slack_faults import SlackLater, SlackRefused
 from kingdom.clients.slack_socket import SlackSocket
 from kingdom.envoy.rendering import Rendering
 from kingdom.envoy.transports.slack.carrier import SlackCarrier
@@ -117,6 +117,10 @@ class Joined:
             self._known = list(islice(filter(None, self._slack.joined()), _MOST_JOINED))
         except SlackRefused:
             self._known = []
+        except SlackLater as later:
+            if later.not_before is not None:
+                raise
+            return self._known  # Slack is well otherwise, and the others can be caught up with
         self._lines = lines
         return self._known
 

@@ -60,7 +60,7 @@ class Memory:
         """Up to when it was heard; from now on, if it never was."""
         if channel not in self.heard:
             self.hear(channel, otherwise)
-        return self.heard[channel]
+        return self.heard.get(channel, otherwise)  # it may be the one too many
 
     def is_heard(self, channel: str, ts: str) -> bool:
         known = self.heard.get(channel)

@@ -256,8 +256,9 @@ def _after(question: Question, replies: list[Entry], is_ours: Callable[[Entry], 
 
 
 def awaited(questions: Questions) -> dict[str, Asked]:
+    """Of several in one thread the first: what was said after it may be meant for any of them."""
     found: dict[str, Asked] = {}
-    for one in questions.values():
+    for one in sorted(questions.values(), key=lambda one: one.asked_at, reverse=True):
         if one.answered_at is None and TS.fullmatch(one.thread_ts):
             found.setdefault(one.channel, Asked()).threads[one.thread_ts] = one
     for asked in found.values():
