@@ -235,6 +235,7 @@ class Warden:
         """In a child: the role's whole life."""
         # A role of a warden that was killed may still be ending.
         until(lambda: not Seat(self._base, post.name).is_taken(), self._patience)
+        self._output.follow()  # rotated meanwhile, it would not know its own log again
         try:
             return run(
                 self._base, post.name, post.make, self._environment, config=self._suite.config
