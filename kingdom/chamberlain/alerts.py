@@ -8,13 +8,15 @@ bus cannot take now is tried again; until it is out, nothing more is told of tha
 from __future__ import annotations
 
 from kingdom.chamberlain.duty import Office
+from kingdom.chamberlain.mending import is_message
 from kingdom.clock import isoformat
 from kingdom.errors import KingdomError
 from kingdom.models.fields import Urgency
 from kingdom.models.message import Notification
-from kingdom.store.state import read_json, write_json
+from kingdom.store.state import write_json
 
 EVERY = 5.0  # seconds until what could not be published is tried again
+FILE = "alerts.json"
 _KEYS = {"since", "is_open", "message"}
 _MESSAGE_KEYS = {"id", "content", "urgency"}
 
@@ -24,14 +26,17 @@ class Alerts:
 
     def __init__(self, office: Office) -> None:
         self._office = office
-        self._path = office.path("alerts.json")
+        self._path = office.path(FILE)
         self._told = office.board.told  # one for all: each writes the whole file
         self._excuses: dict[str, str] = {}
 
     def start(self) -> None:
-        kept = read_json(self._path, {})
-        entries = kept.items() if isinstance(kept, dict) else ()
-        self._told |= {name: told for name, told in entries if _is_whole(told)}
+        kept = self._office.recall(FILE)
+        whole = {name: told for name, told in kept.items() if _is_whole(told)}
+        self._told |= whole
+        if len(whole) < len(kept):
+            self._office.say_damaged(FILE)
+            write_json(self._path, self._told)  # or each duty that tells something would say so
         self.settle()
 
     def settle(self) -> None:
@@ -124,4 +129,8 @@ def _is_whole(told: object) -> bool:
     if not isinstance(told, dict) or told.keys() != _KEYS:
         return False
     message = told["message"]
-    return message is None or (isinstance(message, dict) and message.keys() == _MESSAGE_KEYS)
+    return (
+        isinstance(told["since"], str)
+        and isinstance(told["is_open"], bool)
+        and (message is None or is_message(message, _MESSAGE_KEYS, Notification))
+    )

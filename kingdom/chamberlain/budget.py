@@ -15,13 +15,14 @@ from kingdom.chamberlain import costs
 from kingdom.chamberlain.alerts import Alerts
 from kingdom.chamberlain.costs import CRITICAL, OK, UNKNOWN, WARNING, Limits
 from kingdom.chamberlain.duty import Office
+from kingdom.chamberlain.mending import is_day, is_event
 from kingdom.clock import isoformat
 from kingdom.errors import TryLater
 from kingdom.models.resources import Tokens
 from kingdom.settings.chamberlain import TokenLimits
 from kingdom.store import disk, spending
 from kingdom.store.spending import Day, spell
-from kingdom.store.state import read_json, write_json
+from kingdom.store.state import write_json
 
 EVERY = 10.0
 FILE = "budget.json"
@@ -42,8 +43,11 @@ class Budget:
         self._day = Day(office.base, office.today())
 
     def start(self) -> None:
-        kept = read_json(self._office.path(FILE), {})
-        self._kept = kept if _is_whole(kept) else {"date": None, "status": OK, "telling": []}
+        kept = self._office.recall(FILE)
+        is_whole = _is_whole(kept)
+        if kept and not is_whole:
+            self._office.say_damaged(FILE)
+        self._kept = kept if is_whole else {"date": None, "status": OK, "telling": []}
         self._kept["telling"] = [one for one in self._kept["telling"] if not self._was_told(one)]
         self._alerts.start()
 
@@ -190,13 +194,13 @@ class Budget:
         write_json(self._office.path(FILE), self._kept, sync=sync)
 
 
-def _is_whole(kept: Any) -> bool:
+def _is_whole(kept: dict[str, Any]) -> bool:
     return (
-        isinstance(kept, dict)
-        and isinstance(kept.get("date"), str | None)
+        (kept.get("date") is None or is_day(kept["date"]))
         and kept.get("status") in (OK, WARNING, CRITICAL, UNKNOWN)
         and isinstance(kept.get("telling"), list)
         and all(isinstance(one, dict) and one.keys() == _TELLING for one in kept["telling"])
+        and all(isinstance(one["since"], str) and is_event(one) for one in kept["telling"])
     )
 
 

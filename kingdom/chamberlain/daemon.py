@@ -38,6 +38,7 @@ class _Round:
         self.pause = 0.0
         self.said = ""
         self.broke: set[str] = set()  # in which ways, in this life
+        self.well_since: float | None = None  # after it broke
 
     def step(self) -> float:
         if not self.started:
@@ -47,7 +48,13 @@ class _Round:
 
     def begin_anew(self) -> None:
         """As after a crash of the whole process: half a step may be all that it remembers."""
-        self.duty, self.started = self._make(), False
+        self.duty, self.started, self.well_since = self._make(), False, None
+
+    def is_well(self, now: float) -> bool:
+        """One that breaks in the middle of something long does a few steps well each time."""
+        if self.well_since is None:
+            self.well_since = now
+        return now - self.well_since >= LONGEST_PAUSE
 
 
 class Chamberlain:
@@ -110,8 +117,11 @@ class Chamberlain:
             self._end(one)
             one.begin_anew()
         else:
-            one.due, one.pause, one.said = self._office.clock.monotonic() + seconds, 0.0, ""
-            self._office.board.troubles.pop(one.duty.name, None)
+            now, troubles = self._office.clock.monotonic(), self._office.board.troubles
+            one.due, one.said = now + seconds, ""
+            if one.duty.name not in troubles or one.is_well(now):
+                one.pause = 0.0
+                troubles.pop(one.duty.name, None)
 
     def _end(self, one: _Round) -> None:
         try:

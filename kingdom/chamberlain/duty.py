@@ -11,6 +11,8 @@ from kingdom.errors import TryLater
 from kingdom.models.resources import Health, Tokens
 from kingdom.runtime.config import Config
 from kingdom.runtime.role import Setting
+from kingdom.store import disk
+from kingdom.store.state import read_json, write_json
 from kingdom.words import Words
 
 
@@ -80,6 +82,19 @@ class Office:
     def path(self, *parts: str) -> str:
         """Of what the chamberlain keeps."""
         return self.base.path("state", "chamberlain", *parts)
+
+    def recall(self, name: str) -> dict[str, Any]:
+        """What a former life wrote there; nothing, which is said, if it is damaged."""
+        found = read_json(self.path(name))
+        if isinstance(found, dict):
+            return found
+        if disk.exists(self.path(name)):
+            self.say_damaged(name)
+            write_json(self.path(name), {})  # so that it is said once
+        return {}
+
+    def say_damaged(self, name: str) -> None:
+        self.log.warning("state.damaged", file=self.path(name), error="What is wrong is left out.")
 
     def tell(self, type_: str, **data: Any) -> None:
         """An internal event about what is done already, so a full disk cannot undo it."""

@@ -55,6 +55,7 @@ class Ledger:
     def __init__(self, kept: Any, now: datetime, zone: tzinfo) -> None:
         """`kept` is what a former life wrote; what is damaged begins anew."""
         self.data: dict[str, Any] = _mended(kept) if _is_whole(kept) else _empty()
+        self.is_as_kept = self.data == kept
         self.windows = Windows(self.data["windows"])
         self._zone, self._now = zone, now
         self._days_of: dict[str, str] = {}  # by minute
@@ -194,7 +195,8 @@ class Ledger:
 
 
 def read_ledger(path: str, now: datetime, zone: tzinfo) -> Ledger:
-    return Ledger(read_json(path), now, zone)
+    """By the reader that is as strict as the writer, or it could never be saved again."""
+    return Ledger(read_json(path, loads=orjson.loads), now, zone)
 
 
 @lru_cache(256)

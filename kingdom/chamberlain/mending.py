@@ -1,29 +1,32 @@
-"""What of a former life's ledger can be used: all that has the right form. Pure.
+"""What of a former life's files can be used: all that has the right form. Pure.
 
-The file may have been damaged on disk, edited by hand, or written from a log line that nobody
+They may have been damaged on disk, edited by hand, or written from a log line that nobody
 should have believed. What is wrong is left out, entry by entry, so that one of them costs no more
 than itself.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
-from datetime import date, datetime
-from typing import Any
+from collections.abc import Callable, Mapping, Set
+from datetime import UTC, date, datetime
+from typing import Any, TypeGuard
 
 from kingdom.chamberlain.anomalies import KINDS
+from kingdom.models.internal_event import InternalEvent, NotInCatalogue
+from kingdom.models.message import Notification, Report
 
 Check = Callable[[Any], bool]
+_EPOCH = datetime.fromtimestamp(0, UTC)
+_MOST = 2**53  # beyond it, numbers are no longer exact everywhere, and soon cannot be written
 _FIRST, _LAST = -62_135_596_800, 250_000_000_000  # seconds since the epoch that calendars reach
 
 
 def is_count(value: Any) -> bool:
-    return type(value) is int and value >= 0
+    return type(value) is int and 0 <= value < _MOST
 
 
 def is_number(value: Any) -> bool:
-    return type(value) in (int, float) and math.isfinite(value) and abs(value) < 1e12
+    return type(value) in (int, float) and abs(value) < 1e12
 
 
 def is_moment(value: Any) -> bool:
@@ -32,6 +35,36 @@ def is_moment(value: Any) -> bool:
         return datetime.fromisoformat(value).tzinfo is not None
     except (ValueError, TypeError):
         return False
+
+
+def is_day(value: Any) -> bool:
+    try:
+        return bool(date.fromisoformat(value).isoformat() == value)
+    except (ValueError, TypeError):
+        return False
+
+
+def is_event(kept: Mapping[str, Any]) -> bool:
+    """Whether it is one that the chamberlain may write to the events log."""
+    told = {"type": kept["type"], "data": kept["data"], "actor": "chamberlain"}
+    try:
+        InternalEvent(**told, ts=_EPOCH).to_line()
+    except (NotInCatalogue, ValueError, TypeError):
+        return False
+    return True
+
+
+def is_message(
+    kept: Any, keys: Set[str], kind: type[Notification | Report]
+) -> TypeGuard[dict[str, Any]]:
+    """Whether it was written to be published, and can be."""
+    if not isinstance(kept, dict) or kept.keys() != keys:
+        return False
+    try:
+        kind(**kept, created_at=_EPOCH).to_json()
+    except (ValueError, TypeError, OverflowError, RecursionError):
+        return False
+    return True
 
 
 def figures(kept: Any, *, of_day: bool) -> dict[str, Any]:
@@ -49,7 +82,7 @@ def figures(kept: Any, *, of_day: bool) -> dict[str, Any]:
 
 
 def days(kept: Mapping[str, Any]) -> dict[str, Any]:
-    return {day: figures(one, of_day=True) for day, one in kept.items() if _is_day(day)}
+    return {day: figures(one, of_day=True) for day, one in kept.items() if is_day(day)}
 
 
 def failures(kept: Any) -> dict[str, Any]:
@@ -78,13 +111,6 @@ def _listed(kept: Any, check: Check) -> list[Any]:
 
 def _are_counts(one: Any) -> bool:
     return isinstance(one, dict) and all(is_count(many) for many in one.values())
-
-
-def _is_day(day: str) -> bool:
-    try:
-        return date.fromisoformat(day).isoformat() == day
-    except ValueError:
-        return False
 
 
 def _has(one: Any, **checks: Check) -> bool:

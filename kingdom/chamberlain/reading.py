@@ -38,6 +38,8 @@ class ReadEvents:
     def start(self) -> None:
         office = self._office
         self._ledger = read_ledger(office.path(LEDGER), office.now(), self._zone)
+        if not self._ledger.is_as_kept and disk.exists(office.path(LEDGER)):
+            office.say_damaged(LEDGER)
         self._files = LogFiles(office.base, self._ledger.places)
         self._alerts.start()
         disk.make_directory(office.base.path("logs", "analysis"))

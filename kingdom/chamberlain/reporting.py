@@ -15,11 +15,12 @@ from typing import Any
 from kingdom.chamberlain import daily
 from kingdom.chamberlain.duty import Office
 from kingdom.chamberlain.ledger import LEDGER, read_ledger
+from kingdom.chamberlain.mending import is_day, is_message
 from kingdom.chamberlain.telling import told_below_title
 from kingdom.models.message import Report
 from kingdom.settings.chamberlain import Reporting
 from kingdom.store import disk
-from kingdom.store.state import read_json, write_json
+from kingdom.store.state import write_json
 
 EVERY, SOON = 30.0, 1.0
 FILE = "reports.json"
@@ -35,9 +36,10 @@ class ReportDaily:
         self._kept: dict[str, dict[str, Any]] = {}
 
     def start(self) -> None:
-        kept = read_json(self._office.path(FILE), {})
-        entries = kept.items() if isinstance(kept, dict) else ()
-        self._kept = {kind: one for kind, one in entries if _is_whole(one)}
+        kept = self._office.recall(FILE)
+        self._kept = {kind: one for kind, one in kept.items() if _is_whole(one)}
+        if len(self._kept) < len(kept):
+            self._office.say_damaged(FILE)
 
     def step(self) -> float:
         for kind in self._kept:
@@ -120,7 +122,6 @@ class ReportDaily:
 
 
 def _is_whole(one: Any) -> bool:
-    if not isinstance(one, dict) or one.keys() != _KEYS or not isinstance(one["date"], str):
+    if not isinstance(one, dict) or one.keys() != _KEYS or not is_day(one["date"]):
         return False
-    message = one["message"]
-    return message is None or (isinstance(message, dict) and message.keys() == _MESSAGE_KEYS)
+    return one["message"] is None or is_message(one["message"], _MESSAGE_KEYS, Report)

@@ -111,7 +111,7 @@ def _limits(limits: dict[str, Any]) -> str:
     }
     known = [f"${usd} {what}" for what, usd in said.items() if usd is not None]
     if not known:
-        return "none; set token_limits in config/chamberlain.yaml"
+        return "none; set token_limits in config/local/chamberlain.yaml"
     if limits["daily_budget_usd"] is not None:
         warning, critical = (f"{float(limits[one]):g}" for one in ("warning_pct", "critical_pct"))
         known[0] += f" (warning at {warning} %, critical at {critical} %)"

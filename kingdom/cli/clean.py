@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from kingdom.cli.call import Call
 from kingdom.cli.failure import say
+from kingdom.cli.opening import settings_from
 from kingdom.cli.output import age, count, harmless, print_json, print_table
 from kingdom.cli.parser import Parser
 from kingdom.errors import EXIT_DONE
@@ -45,7 +46,13 @@ def run(call: Call) -> int:
     base = call.base()
     from kingdom.ops.cleaning import clean
 
-    done = clean(base, call.environment, dry=options.dry_run, clock_is_right=options.clock_is_right)
+    done = clean(
+        base,
+        settings_from(call, base, "system", "chamberlain"),
+        call.environment,
+        dry=options.dry_run,
+        clock_is_right=options.clock_is_right,
+    )
     if options.json:
         print_json(_plain(done, options.dry_run))
     else:

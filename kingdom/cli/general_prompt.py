@@ -7,6 +7,7 @@ import sys
 from kingdom.cli.call import Call
 from kingdom.cli.failure import say
 from kingdom.cli.given import content_of, name_of
+from kingdom.cli.opening import settings_from
 from kingdom.cli.output import harmless, print_json
 from kingdom.cli.parser import FILES, GENERALS, Parser
 from kingdom.errors import EXIT_DONE, UsageError
@@ -48,7 +49,11 @@ def run(call: Call, verb: str) -> int:
         )
     data, name = content_of(call, path), name_of(path)
     now = SystemClock().now()
-    found = preview(base, options.name, data, name, call.environment, now)
+    zone = settings_from(call, base, "system").system.zone
+    found = preview(base, options.name, data, name, now.astimezone(zone))
+    if found.left_out:
+        names = " and ".join(found.left_out)
+        say(f"It is told nothing of {names}, which has faults. See: kingdom general validate")
     if found.doubt:
         say(found.doubt)
     if options.json:

@@ -76,7 +76,7 @@ def _try(call: Call) -> int:
     if options.json:
         print_json(found)
     elif not names:
-        print("No watcher is configured: config/sentinel.yaml names none.")
+        print("No watcher is configured: config/local/sentinel.yaml names none.")
     return code
 
 

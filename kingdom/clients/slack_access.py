@@ -13,7 +13,7 @@ def find_token(environment: Mapping[str, str], variable: str) -> str:
         raise ConfigurationError(
             f"There is no token for Slack: {variable} is not set.",
             remedy=f"Set {variable} to the app's bot token (xoxb-...) and say: kingdom restart. "
-            "Without Slack, transport in config/envoy.yaml is console.",
+            "Without Slack, transport in config/local/envoy.yaml is console.",
         )
     return _sound(token, variable)
 

@@ -149,7 +149,7 @@ def refusal_in(data: Mapping[str, Any], *, about: str, variable: str, token: str
         return SlackRefused(
             f"{about} is archived.",
             error=error,
-            remedy="Unarchive it, or name another one in config/envoy.yaml.",
+            remedy="Unarchive it, or name another one in config/local/envoy.yaml.",
             code="slack_no_channel",
         )
     return SlackRefused(f"Slack refuses: {error}.", error=error)

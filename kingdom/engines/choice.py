@@ -74,7 +74,8 @@ def engine_named(
         )
     raise ConfigurationError(
         f"There is no engine {name}.",
-        remedy="Set runtime.engine in config/system.yaml to claude, codex, command or rehearsal.",
+        remedy="Set runtime.engine in config/local/system.yaml to claude, codex, command or "
+        "rehearsal.",
         code="engine_missing",
     )
 

@@ -20,13 +20,13 @@ class CommandEngine:
             return Availability(
                 False,
                 "runtime.command.argv names no program.",
-                "Name one in config/system.yaml: runtime: {command: {argv: [./my-agent]}}.",
+                "Name one in config/local/system.yaml: runtime: {command: {argv: [./my-agent]}}.",
             )
         if self._program.path() is None:
             return Availability(
                 False,
                 f"The program {self._argv[0]} of runtime.command.argv is not installed.",
-                "Install it, or name another one in config/system.yaml.",
+                "Install it, or name another one in config/local/system.yaml.",
             )
         return Availability(True)
 

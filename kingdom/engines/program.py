@@ -34,6 +34,6 @@ class Program:
         return Availability(
             False,
             f"{title} is not installed: there is no program {self.name}.",
-            f"Install it with: {install} (or name it in config/system.yaml: "
+            f"Install it with: {install} (or name it in config/local/system.yaml: "
             f"runtime: {{{setting}: {{command: /path/to/{setting}}}}}).",
         )

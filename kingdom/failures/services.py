@@ -81,7 +81,8 @@ OF_SERVICES = (
         "slack_no_channel",
         "never",
         "Slack knows no such channel or person, or it is archived.",
-        "Name a channel in config/envoy.yaml that exists; a private one must have the app invited.",
+        "Name a channel in config/local/envoy.yaml that exists; a private one must have the app "
+        "invited.",
     ),
     Failure(
         "slack_not_in_channel",

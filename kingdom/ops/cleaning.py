@@ -18,9 +18,10 @@ from kingdom.chamberlain.cleaning.notices import Notices
 from kingdom.chamberlain.cleaning.round import LOCK, Round
 from kingdom.clock import Clock, SystemClock
 from kingdom.errors import KingdomError, TryLater
-from kingdom.runtime.config import Config, load_config
+from kingdom.ops.suite import role_names
 from kingdom.runtime.internal_log import InternalLog
 from kingdom.runtime.timekeeping import Doubt, confirm, doubt_at
+from kingdom.settings.loading import Settings
 from kingdom.store import disk
 from kingdom.store.locks import Lock
 from kingdom.store.paths import BaseDir
@@ -77,6 +78,7 @@ class Cleaned:
 
 def clean(
     base: BaseDir,
+    settings: Settings,
     environment: Mapping[str, str],
     *,
     dry: bool = False,
@@ -84,7 +86,6 @@ def clean(
     clock: Clock | None = None,
 ) -> Cleaned:
     clock = clock or SystemClock()
-    config = load_config(base, environment)
     if clock_is_right and not dry:
         confirm(base, clock.now())
     trouble: list[str] = []
@@ -93,9 +94,9 @@ def clean(
             raise ClockDoubted(doubt)
         if not clock_is_right:
             trouble.append(f"Nothing would go now: {ClockDoubted(doubt)}")
-    with closing(open_bus(base, config.settings, clock=clock)) as bus, _alone(base, dry):
-        tallies = _round(base, bus, config, clock, dry)
-        lying = list(_workspaces(base, bus, config, environment, clock, trouble))
+    with closing(open_bus(base, settings, clock=clock)) as bus, _alone(base, dry):
+        tallies = _round(base, bus, settings, clock, dry)
+        lying = list(_workspaces(base, bus, settings, environment, clock, trouble))
     return Cleaned(tallies, lying, trouble)
 
 
@@ -112,9 +113,9 @@ def _alone(base: BaseDir, dry: bool) -> Iterator[None]:
         yield
 
 
-def _round(base: BaseDir, bus: FileBus, config: Config, clock: Clock, dry: bool) -> list[Tally]:
+def _round(base: BaseDir, bus: FileBus, settings: Settings, clock: Clock, dry: bool) -> list[Tally]:
     notices = Notices(base, clock.now())
-    retention = config.settings.chamberlain.retention
+    retention = settings.chamberlain.retention
     made = Round(base, bus, retention, clock.now(), notices, dry=dry)
     if not dry:
         with bus.quiet():
@@ -130,7 +131,7 @@ def _round(base: BaseDir, bus: FileBus, config: Config, clock: Clock, dry: bool)
 def _workspaces(
     base: BaseDir,
     bus: FileBus,
-    config: Config,
+    settings: Settings,
     environment: Mapping[str, str],
     clock: Clock,
     trouble: list[str],
@@ -139,20 +140,20 @@ def _workspaces(
     from kingdom.clients.git_hosts import GitSettings
     from kingdom.general.checkouts.repositories import Repositories
 
-    settings = config.settings.system.git
+    hosts = settings.system.git
     for name in sorted(disk.names(base.workspace)):
         if not name.startswith(GENERAL_PREFIX):
             continue
-        git, addresses = Git(environment, settings.timeout_seconds), settings.model_dump()
+        git, addresses = Git(environment, hosts.timeout_seconds), hosts.model_dump()
         repositories = Repositories(base, name, git, environment, GitSettings(**addresses))
         try:
-            yield from _of_general(base, name, bus, config, clock, repositories)
+            yield from _of_general(base, name, bus, settings, clock, repositories)
         except (KingdomError, OSError) as error:
             trouble.append(f"workspace/{name}: {error}")
 
 
 def _of_general(
-    base: BaseDir, name: str, bus: FileBus, config: Config, clock: Clock, repositories: Any
+    base: BaseDir, name: str, bus: FileBus, settings: Settings, clock: Clock, repositories: Any
 ) -> Iterator[Lying]:
     from kingdom.general.spec import SoldierFiles
     from kingdom.general.sweeping.places import places
@@ -162,7 +163,7 @@ def _of_general(
     survey = repositories.survey()
     lying = tuple(places(base, name, bus, SoldierFiles(base), survey))
     found = Found(lying, survey, Rounds(base, name, clock).seen())
-    retention = config.settings.chamberlain.retention
+    retention, installed = settings.chamberlain.retention, role_names(base)
     for one in due(found, clock.now().timestamp(), retention):
         what = f"{one.path} {one.ref.name}" if one.ref else one.path
-        yield Lying(name, one.kind, what, one.why, name in config.generals)
+        yield Lying(name, one.kind, what, one.why, name in installed)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from datetime import datetime
 from typing import NamedTuple
 
@@ -12,9 +11,10 @@ from kingdom.general.brief.guides import Told, assemble
 from kingdom.king.routing import task_for
 from kingdom.models.event import Event
 from kingdom.models.task import Task
-from kingdom.ops.generals import named
+from kingdom.ops.generals import named, packages
 from kingdom.ops.sending import event_from, payload_from
-from kingdom.runtime.config import General, load_config
+from kingdom.runtime.config import Config, General, guide_of
+from kingdom.settings.loading import Settings
 from kingdom.store.paths import BaseDir
 
 REPO_DIR = "repo"
@@ -24,6 +24,7 @@ class Preview(NamedTuple):
     told: Told
     task: Task
     doubt: str  # why the event would not have come to this general; empty if it would
+    left_out: list[str]  # generals that it would be told of, if they had no faults
 
 
 def preview(
@@ -31,22 +32,22 @@ def preview(
     name: str,
     event: bytes,
     shown: str,
-    environment: Mapping[str, str],
     now: datetime,
 ) -> Preview:
-    """`shown` is what to call the event's file when something is wrong with it."""
-    config = load_config(base, environment)
-    general = config.generals.get(name)
-    if general is None:
-        general = named(base, name).general()
+    """`shown` is what to call the event's file when something is wrong with it; `now` is as the
+    kingdom's wall clock shows it. Faults of other generals keep nobody from looking."""
+    general = named(base, name).general()
+    there = packages(base)
+    others = {one.name: one.general() for one in there if not one.faults}
+    config = Config(Settings(), others, guide_of(base))
     made = _event(event, shown, now)
-    today = now.astimezone(config.settings.system.zone)
-    task = task_for(made, general, f"task-{today:%Y%m%d}-000", now)
+    task = task_for(made, general, f"task-{now:%Y%m%d}-000", now)
     repo_dir = _repo_dir(base, general, task)
     told = assemble(base, config.guide, general, task, repo_dir, roster=config.roster(name))
     taker = config.route(made.type)
     scheduled = made.type in {one.task_type for one in general.manifest.schedules}
-    return Preview(told, task, "" if scheduled else _doubt(made.type, taker, name))
+    doubt = "" if scheduled else _doubt(made.type, taker, name)
+    return Preview(told, task, doubt, [one.name for one in there if one.faults])
 
 
 def _event(data: bytes, shown: str, now: datetime) -> Event:

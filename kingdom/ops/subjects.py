@@ -130,7 +130,7 @@ def _why_unseen(around: Surroundings, subject: Subject) -> Iterator[Reason]:
     settings = getattr(around.sentinel.polling, name)
     if settings is None:
         yield Reason(
-            f"Nothing watches {name}: config/sentinel.yaml does not name it.",
+            f"Nothing watches {name}: sentinel.yaml does not name it.",
             f"Add polling.{name} to config/local/sentinel.yaml.",
         )
         return

@@ -42,7 +42,7 @@ def watchers_to_try(settings: Settings, named: str) -> list[str]:
         return configured
     if named not in configured:
         raise UsageError(
-            f"The {named} watcher is off: config/sentinel.yaml does not name it.",
+            f"The {named} watcher is off: sentinel.yaml does not name it.",
             remedy=f"Add polling.{named} to config/local/sentinel.yaml.",
         )
     return [named]

@@ -89,7 +89,7 @@ def load_config(base: BaseDir, environment: Mapping[str, str]) -> Config:
     settings = load_settings(base.config, environment)
     generals = {name: _general(name, place) for name, place in sorted(_packages(base).items())}
     _refuse_rivals(generals)
-    return Config(settings, generals, _guide(base))
+    return Config(settings, generals, guide_of(base))
 
 
 def _packages(base: BaseDir) -> dict[str, str]:
@@ -153,7 +153,8 @@ def _text(data: bytes, path: str) -> str:
         raise ConfigurationError(f"{path}: it is not UTF-8.", remedy="Save it as UTF-8.") from None
 
 
-def _guide(base: BaseDir) -> str:
+def guide_of(base: BaseDir) -> str:
+    """What every soldier is told."""
     for place in (os.path.join(base.config, "local"), base.config):
         path = os.path.join(place, GUIDE)
         data = read_if_there(path)

@@ -9,6 +9,7 @@ one, and what was printed in between is in the old.
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 from kingdom.store import disk
 from kingdom.store.paths import BaseDir
@@ -35,10 +36,11 @@ class OwnOutput:
         """To where the name leads now; nothing for a process whose output is someone else's."""
         if not self._is_ours or _is_open_at(self._path, _OUTPUTS[-1]):
             return
-        opened = disk.open_to_append(self._path)
-        for number in _OUTPUTS:
-            os.dup2(opened, number)
-        disk.close_file(opened)
+        with suppress(OSError):  # a directory that is gone or closed: until it is there again
+            opened = disk.open_to_append(self._path)
+            for number in _OUTPUTS:
+                os.dup2(opened, number)
+            disk.close_file(opened)
 
 
 def _is_open_at(path: str, descriptor: int) -> bool:

@@ -14,7 +14,7 @@ import os
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypeGuard
 
 from kingdom.bus.lease import boot
 from kingdom.clock import Clock, isoformat
@@ -66,7 +66,7 @@ class Timekeeping:
         """What a former life saw last, and what it doubted."""
         kept = _read(self._path)
         left = kept.get("doubt_seconds")
-        seconds = left if isinstance(left, int | float) and left > 0 else 0.0
+        seconds = left if _is_number(left) else 0.0
         self.doubt = min(timedelta(seconds=seconds), DAY)
         self.moved = kept.get("moved") is True
         return _former(kept)
@@ -128,9 +128,14 @@ def _ticked(before: Look, now: Look) -> timedelta:
 
 def _former(kept: dict[str, Any]) -> Look | None:
     wall, ticks = _moment(kept.get("looked_at")), kept.get("ticks")
-    if wall is None or not isinstance(ticks, int | float):
+    if wall is None or not _is_number(ticks):
         return None
     return Look(wall, float(ticks), str(kept.get("boot")))
+
+
+def _is_number(value: Any) -> TypeGuard[float]:
+    """Of seconds, and not beyond what can be reckoned with."""
+    return isinstance(value, int | float) and 0 <= value < 1e12
 
 
 def _read(path: str) -> dict[str, Any]:

@@ -4,8 +4,8 @@ Roles are forked from this process, which has imported all that they need, so th
 Each is asked to end by the kernel when this process dies, whatever it died of; the next warden
 waits until they have.
 
-Writes `state/warden/{lock,pid,heartbeat}` and `state/warden/roles.json`, which `kingdom status`
-reads. A crash leaves nothing that the next start minds.
+Writes `state/warden/{lock,pid,heartbeat}`, and the chronicle of its roles. A crash leaves nothing
+that the next start minds.
 """
 
 from __future__ import annotations
@@ -15,13 +15,12 @@ import os
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
-from typing import Any
 
 from kingdom import __version__
 from kingdom.clock import Clock, SystemClock, isoformat
 from kingdom.errors import EXIT_DONE, EXIT_FAILED, KingdomError
 from kingdom.runtime.children import Child, Notice, Post, Wanted, fork, how_it_ended
-from kingdom.runtime.internal_log import InternalLog
+from kingdom.runtime.chronicle import SYSTEM, Chronicle
 from kingdom.runtime.logging import configure, get_logger
 from kingdom.runtime.own_output import OwnOutput
 from kingdom.runtime.processes import (
@@ -31,7 +30,6 @@ from kingdom.runtime.processes import (
     EndAsked,
     Seat,
     keep_memory_private,
-    roles_file,
     send_signal,
     until,
 )
@@ -39,7 +37,6 @@ from kingdom.runtime.registry import registry_of
 from kingdom.runtime.restarts import FIRST_DELAY
 from kingdom.runtime.role import run
 from kingdom.runtime.vigil import WATCHER, Vigil
-from kingdom.store import disk, state
 from kingdom.store.paths import BaseDir
 from kingdom.topology import role_of
 
@@ -71,8 +68,7 @@ class Warden:
         self._vigil = Vigil(base)
         self._loops: list[str] = []
         self._watch_closely_until = 0.0
-        self._internal = InternalLog(base, WARDEN, self._clock)
-        self._system = InternalLog(base, "system", self._clock)
+        self._chronicle = Chronicle(base, self._clock)
 
     def run(self) -> int:
         """This process is the warden until a signal asks it to end."""
@@ -96,7 +92,7 @@ class Warden:
             return EXIT_FAILED
         finally:
             self._stop_all()
-            disk.remove(roles_file(self._base))
+            self._chronicle.close()
             seat.leave()
 
     def _watch(self, seat: Seat) -> None:
@@ -104,7 +100,7 @@ class Warden:
         gc.freeze()  # what is here now is shared with every role; the collector must not touch it
         self._watch_closely_until = self._clock.monotonic() + LONGEST_START
         self._adjust()
-        self._emit(self._system, "system.startup", version=__version__)
+        self._chronicle.tell(SYSTEM, "system.startup", version=__version__)
         self._log.info("warden.started", roles=list(self._children))
         while not self._asked:
             if not self._lock.is_in_place():
@@ -120,7 +116,7 @@ class Warden:
         number = signal.Signals(self._asked.signal or 0).name
         self._log.info("warden.stopping", signal=number)
         self._stop_all()
-        self._emit(self._system, "system.shutdown", reason=number)
+        self._chronicle.tell(SYSTEM, "system.shutdown", reason=number)
 
     def _turn(self) -> None:
         if START_NOW in self._asked.others:
@@ -223,11 +219,8 @@ class Warden:
         child.restarts.started(self._clock.monotonic())
         if child.restarts.count:
             self._log.warning("warden.role_restarted", target=child.post.name, pid=child.pid)
-            self._emit(
-                self._internal,
-                "recovery.session_restarted",
-                target=child.post.name,
-                pid=child.pid,
+            self._chronicle.tell(
+                WARDEN, "recovery.session_restarted", target=child.post.name, pid=child.pid
             )
         self._write()
 
@@ -242,6 +235,7 @@ class Warden:
         """In a child: the role's whole life."""
         # A role of a warden that was killed may still be ending.
         until(lambda: not Seat(self._base, post.name).is_taken(), self._patience)
+        self._output.follow()  # rotated meanwhile, it would not know its own log again
         try:
             return run(
                 self._base, post.name, post.make, self._environment, config=self._suite.config
@@ -335,32 +329,5 @@ class Warden:
                 self._asked.pause(0.1)
                 self._reap()
 
-    # Telling
-
-    def _emit(self, log: InternalLog, type_: str, **data: Any) -> None:
-        """An internal event that cannot be written is no reason to stop watching."""
-        try:
-            log.emit(type_, data)
-        except KingdomError as error:
-            self._log.error("warden.event_lost", type=type_, error=str(error))
-
     def _write(self) -> None:
-        now = self._clock.monotonic()
-        facts = {name: self._facts(child, now) for name, child in self._children.items()}
-        told = {"only": list(self._suite.only), "roles": facts}
-        try:
-            state.write_json(roles_file(self._base), told, sync=False)
-        except OSError as error:
-            self._log.error("warden.state_unwritable", error=str(error))
-
-    def _facts(self, child: Child, now: float) -> dict[str, Any]:
-        waits = child.pid is None and child.due > now
-        return {
-            "pid": child.pid,
-            "restarts": child.restarts.count,
-            "crash_loop": child.restarts.is_looping(now),
-            "last_end": child.last_end or None,
-            "hung": child.hung,
-            "next_start_in_seconds": round(child.due - now, 3) if waits else None,
-            "told_at": isoformat(self._clock.now()),
-        }
+        self._chronicle.write(self._suite.only, self._children)

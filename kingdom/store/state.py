@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from kingdom.store import disk
@@ -30,7 +30,7 @@ def write_spelled(path: str, entries: Iterable[str], *, sync: bool = True) -> No
     disk.replace(path, whole.encode("utf-8", "backslashreplace"), sync=sync)
 
 
-def read_json(path: str, default: Any = None) -> Any:
+def read_json(path: str, default: Any = None, *, loads: Callable[[bytes], Any] = json.loads) -> Any:
     """What is there; `default` for a file that is missing, damaged or of another form.
 
     State can be made anew, so a damaged file is no reason to stop.
@@ -44,6 +44,6 @@ def read_json(path: str, default: Any = None) -> Any:
             return default
         raise
     try:
-        return json.loads(data)
+        return loads(data)
     except (ValueError, RecursionError):
         return default

@@ -88,7 +88,7 @@ def test_without_a_budget_and_without_work(base: BaseDir) -> None:
     said = kingdom("budget", base=base)
     assert said.lines[0].endswith("; no budget is set")
     assert "not yet: it needs three days of work among the last seven" in said.out
-    assert "set token_limits in config/chamberlain.yaml" in said.out
+    assert "set token_limits in config/local/chamberlain.yaml" in said.out
 
 
 def read(base: BaseDir) -> None:

@@ -68,6 +68,19 @@ def test_it_does_what_it_said(old: BaseDir) -> None:
     assert [one["data"]["deleted_count"] for one in told] == [1, 0]
 
 
+def test_it_cleans_whatever_is_wrong_with_files_that_it_does_not_go_by(old: BaseDir) -> None:
+    Path(old.config, "local").mkdir(exist_ok=True)
+    Path(old.config, "local", "envoy.yaml").write_text("nonsense: 1\n")
+    broken = Path(old.config, "generals", "gen-x")
+    broken.mkdir(parents=True)
+    (broken / "manifest.yaml").write_text("nonsense: 1\n")
+    said = kingdom("clean", base=old)
+    assert (said.code, len(prompts(old))) == (0, 2)
+    assert "`nonsense` is not a setting" in said.err
+    Path(old.config, "local", "chamberlain.yaml").write_text("nonsense: 1\n")
+    assert kingdom("clean", base=old).code == 2
+
+
 def test_for_programs(old: BaseDir) -> None:
     told = json.loads(kingdom("clean", "--dry-run", "--json", base=old).out)
     assert (told["dry_run"], told["count"], told["bytes"]) == (True, 1, 3000)

@@ -641,6 +641,20 @@ def test_an_event_for_someone_else_is_shown_with_a_word(base: BaseDir) -> None:
     )
 
 
+def test_a_prompt_is_shown_whatever_else_is_wrong(base: BaseDir) -> None:
+    Path(base.config, "local", "envoy.yaml").write_text("nonsense: 1\n")
+    package(own(base, "gen-docs"), **{"manifest.yaml": "nonsense: 1\n"})
+    event = '{"type": "github.pr.assigned"}'
+    said = kingdom("general", "prompt", "gen-pr", "--event", "-", base=base, stdin=event)
+    assert said.code == 0
+    assert "`nonsense` is not a setting" in said.err
+    assert "It is told nothing of gen-docs, which has faults." in said.err
+    assert "=== prompt" in said.out
+    Path(base.config, "local", "system.yaml").write_text("nonsense: 1\n")
+    said = kingdom("general", "prompt", "gen-pr", "--event", "-", base=base, stdin=event)
+    assert "`nonsense` is not a setting" in one_sentence(said, 2)
+
+
 def test_verbs_and_generals_are_offered_for_completion(base: BaseDir) -> None:
     def ask(*words: str) -> list[str]:
         said = kingdom("complete", "--", "general", *words, cwd=base.root)

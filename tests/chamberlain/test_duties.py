@@ -114,10 +114,26 @@ def test_one_that_breaks_by_a_defect_is_made_anew_and_people_are_told_once(
     troubles = Path(office.path("troubles.json"))
     assert json.loads(troubles.read_text()) == {"dusting": "ZeroDivisionError"}
     is_bad[0] = False
-    while clock.ticks - began < 1000:
+    while clock.ticks - began < 600 + 3 * LONGEST_PAUSE:
         clock.advance(role.step())
     assert said(office.base) == [BROKEN, MENDED]
     assert json.loads(troubles.read_text()) == {}
+
+
+@pytest.mark.breaks
+def test_one_that_breaks_at_every_third_step_is_no_news_each_time(
+    office: Office, clock: MovableClock
+) -> None:
+    class Long(Bad):
+        def step(self) -> float:
+            self.is_bad[0] = self.steps == 2
+            return super().step()
+
+    role = Chamberlain(office.setting, [lambda _: Long([False]), TellTroubles])
+    began = clock.ticks
+    while clock.ticks - began < 2 * 3600:
+        clock.advance(role.step())
+    assert said(office.base) == [BROKEN]
 
 
 @pytest.mark.breaks

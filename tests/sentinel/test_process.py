@@ -214,7 +214,7 @@ def test_try_says_what_is_wrong(here: BaseDir, hub: Any) -> None:
     wrong = kingdom("sentinel", "try", "github", base=here, env={"GH_TOKEN": "ghp_wrong"})
     assert "GitHub refuses (401)" in one_sentence(wrong, 1)
     assert "is not a watcher" in one_sentence(kingdom("sentinel", "try", "gitlab", base=here), 2)
-    assert "config/sentinel.yaml does not name it" in one_sentence(
+    assert "sentinel.yaml does not name it" in one_sentence(
         kingdom("sentinel", "try", "jira", base=here), 2
     )
     assert "is not one of its verbs" in one_sentence(kingdom("sentinel", "tyr", base=here), 2)

@@ -103,6 +103,7 @@ def test_nothing_heavy_is_imported(ready: BaseDir, words: list[str]) -> None:
         "kingdom.bus.files.bus",
         "kingdom.models.message",
         "kingdom.runtime.config",
+        "socket",
     }
 
 

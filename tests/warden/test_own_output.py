@@ -50,6 +50,25 @@ def test_output_that_goes_elsewhere_has_all_and_stays_there(base: BaseDir) -> No
     assert not os.path.exists(log)
 
 
+def test_a_directory_that_is_gone_stops_nobody(base: BaseDir) -> None:
+    log, away = path_of(base), base.path("away")
+    os.makedirs(base.logs)
+
+    def live() -> int:
+        output = OwnOutput(base)
+        os.rename(base.logs, away)
+        output.follow()
+        os.makedirs(base.logs)
+        output.follow()
+        os.write(2, b"printed after\n")
+        Path(base.path("done")).touch()
+        return 0
+
+    attached(live, log)
+    eventually(lambda: Path(base.path("done")).exists(), "its end")
+    assert Path(log).read_text() == "printed after\n"
+
+
 def test_what_the_system_log_does_not_take_is_kept(base: BaseDir) -> None:
     os.makedirs(base.system_log)
     assert "role.started" in lived(base, path_of(base))

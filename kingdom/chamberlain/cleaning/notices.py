@@ -10,11 +10,13 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from kingdom.chamberlain.duty import Office
+from kingdom.chamberlain.mending import is_message
 from kingdom.clock import isoformat
 from kingdom.models.message import Notification
 from kingdom.store.paths import BaseDir
 from kingdom.store.state import read_json, write_json
 
+FILE = "dead-told.json"
 AHEAD = timedelta(days=3)
 _SLACK = timedelta(hours=2)  # a round does not begin to the second
 NOT_TOLD = "People are told three days before."
@@ -24,7 +26,7 @@ class Notices:
     """What is known already; `objection` notes what is not yet."""
 
     def __init__(self, base: BaseDir, now: datetime) -> None:
-        self._path = base.path("state", "chamberlain", "dead-told.json")
+        self._path = base.path("state", "chamberlain", FILE)
         self._now = now
         kept = read_json(self._path, {})
         self._kept: dict[str, Any] = kept if isinstance(kept, dict) else {}
@@ -66,7 +68,10 @@ class Notices:
     def publish(self, office: Office) -> None:
         """If that is still to be done."""
         message = self._kept.get("message")
-        if not isinstance(message, dict) or message.keys() != {"id", "content"}:
+        if not is_message(message, {"id", "content"}, Notification):
+            if message is not None:
+                office.say_damaged(FILE)
+                self._write(None)
             return
         said = Notification(**message, urgency="normal", created_at=office.now())
         office.bus.publish("messages", said)

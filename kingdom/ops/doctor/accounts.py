@@ -26,7 +26,7 @@ from kingdom.settings.sentinel import GithubWatcher, JiraWatcher
 
 PATIENCE = 5  # seconds for each answer
 _TOLERATED = 60.0  # seconds between two clocks; what expires by ours still lives by theirs
-_OFF = "The watcher is off: config/sentinel.yaml does not name it."
+_OFF = "The watcher is off: sentinel.yaml does not name it."
 # Either is enough for notifications; private repositories need the second.
 _SCOPES = ("notifications", "repo")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import pwd
-import socket
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
@@ -132,12 +131,17 @@ def _in_a_line(said: str) -> str:
 
 
 def _listens(place: str, uid: int) -> bool:
+    import socket  # only where units lie: `kingdom status` is to be there at once
+
     path = os.path.join(place, "systemd", "private")
     try:
         if os.stat(path).st_uid != uid:
             return False
         with closing(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as end:
+            end.setblocking(False)
             end.connect(path)
+    except BlockingIOError:
+        return True  # so many wait for it that there is no room for one more
     except OSError:
         return False
     return True

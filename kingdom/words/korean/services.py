@@ -51,7 +51,8 @@ OF_SERVICES: dict[str, tuple[str, str]] = {
     ),
     "slack_no_channel": (
         "Slack에 그런 채널이나 사람이 없거나 채널이 보관되었습니다.",
-        "config/envoy.yaml에 있는 채널을 적으십시오. 비공개 채널에는 앱을 초대해야 합니다.",
+        "config/local/envoy.yaml에 실제로 있는 채널을 적으십시오. "
+        "비공개 채널에는 앱을 초대해야 합니다.",
     ),
     "slack_not_in_channel": (
         "Slack 앱이 그 채널에 없습니다.",

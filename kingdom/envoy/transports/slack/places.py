@@ -67,6 +67,6 @@ def default_channel(name: str) -> str:
     if not name:
         raise ConfigurationError(
             "envoy.transport is slack, and no channel is named.",
-            remedy="Set slack.default_channel or slack.owner in config/envoy.yaml.",
+            remedy="Set slack.default_channel or slack.owner in config/local/envoy.yaml.",
         )
     return name
