@@ -90,11 +90,16 @@ def test_a_workspace_and_a_state_behind_links_are_no_obstacle(camp: Camp) -> Non
 
 @pytest.mark.long
 def test_no_credentials_are_read(camp: Camp) -> None:
-    key = camp.home / ".ssh" / "id"
-    key.parent.mkdir()
-    key.write_text("PLANTED", "utf-8")
+    places = [
+        ".ssh/id", ".aws/credentials", ".azure/tokens.json", ".docker/config.json", ".gnupg/key",
+        ".npmrc", ".pypirc", ".netrc", ".git-credentials", ".config/git/credentials",
+    ]  # fmt: skip
+    for place in places:
+        path = camp.home / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("PLANTED", "utf-8")
     camp.play(
-        use("Read", file_path=str(key)),
+        *(use("Read", file_path=str(camp.home / place)) for place in places),
         use("Bash", command="cat ~/.ssh/id"),
         say("Hm."),
     )

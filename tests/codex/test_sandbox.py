@@ -80,7 +80,13 @@ def test_a_pointer_that_a_soldier_bent_leads_nowhere(camp: Camp) -> None:
 
 @pytest.mark.long
 def test_credentials_are_neither_seen_nor_passed_on(camp: Camp) -> None:
-    planted = [".ssh/id", ".netrc", ".config/gh/hosts.yml", ".codex/auth.json"]
+    planted = [
+        ".ssh/id",
+        ".netrc",
+        ".config/gh/hosts.yml",
+        ".docker/config.json",
+        ".codex/auth.json",
+    ]
     for name in planted:
         path = camp.home / name
         path.parent.mkdir(parents=True, exist_ok=True)

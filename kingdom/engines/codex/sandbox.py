@@ -21,8 +21,12 @@ _NOT_READ = (
     ".config/gh",
     ".config/gcloud",
     ".kube",
+    ".azure",
+    ".docker/config.json",
+    ".pypirc",
     ".netrc",
     ".git-credentials",
+    ".config/git/credentials",
     ".claude/.credentials.json",
 )
 # The same within a base directory: specs hold the environments of other soldiers. The environments
