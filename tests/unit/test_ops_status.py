@@ -101,9 +101,11 @@ def test_nothing_heavy_is_imported(ready: BaseDir, words: list[str]) -> None:
     assert loaded & HEAVY <= loaded_by("import kingdom.engines.choice")
     assert not loaded & {
         "kingdom.bus.files.bus",
+        "kingdom.engines.claude.settings_file",
         "kingdom.models.message",
         "kingdom.runtime.config",
         "socket",
+        "uuid",
     }
 
 

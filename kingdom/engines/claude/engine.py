@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 
-from kingdom.engines.claude import judging, sessions, settings_file, stream
+from kingdom.engines.claude import sessions
 from kingdom.engines.claude.progress import Progress
 from kingdom.engines.masked import Masked
 from kingdom.engines.port import Availability, Evidence, Order, Plan, Verdict
@@ -70,6 +70,8 @@ class ClaudeEngine:
         return self._program.path()
 
     def plan(self, order: Order) -> Plan:
+        from kingdom.engines.claude import settings_file  # not for those who ask if it is there
+
         continues = sessions.can_continue(order)
         session = order.session_id if continues and order.session_id else sessions.new_id()
         path = os.path.join(BaseDir(self._root).soldiers, order.soldier_id + SETTINGS_SUFFIX)
@@ -132,6 +134,8 @@ class ClaudeEngine:
         return self._progress.of(stdout_path)
 
     def judge(self, evidence: Evidence) -> Verdict:
+        from kingdom.engines.claude import judging, stream
+
         return judging.judge(evidence, stream.read(evidence.stdout_path))
 
 

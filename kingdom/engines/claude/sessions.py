@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-import uuid
 from collections.abc import Mapping
 
 from kingdom.engines.port import Order
@@ -20,6 +19,8 @@ _LONGEST_NAME = 200  # of a directory below `projects`; the rest is a number of 
 
 
 def new_id() -> str:
+    import uuid  # not for those who only ask about the engine
+
     return str(uuid.uuid4())
 
 
