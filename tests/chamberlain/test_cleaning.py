@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -19,6 +20,7 @@ from kingdom.chamberlain.cleaning.kinds import Dead, Files, kinds
 from kingdom.chamberlain.cleaning.notices import NOT_TOLD, Notices
 from kingdom.chamberlain.cleaning.round import LOCK, Round
 from kingdom.chamberlain.duty import Office
+from kingdom.clock import isoformat
 from kingdom.errors import KingdomError, TryLater
 from kingdom.models.base import Record
 from kingdom.models.result import NeedsHuman
@@ -105,6 +107,29 @@ def test_a_file_goes_after_its_days_and_not_before(
     clock.advance(120)
     tidy(office)
     assert not made.exists()
+
+
+@pytest.mark.parametrize(
+    ("watcher", "stays"),
+    [
+        ({"state": "ok", "last_look": "2026-02-07T10:00:00.000Z"}, True),  # off since, as a whole
+        ({"state": "ok", "last_look": None}, True),
+        ({"state": "trouble", "since": "2026-02-07T10:00:00.000Z", "last_look": "NOW"}, True),
+        ({"state": "trouble", "since": "NOW", "last_look": "NOW"}, False),
+        ({"state": "ok", "last_look": "NOW"}, False),
+        ({"state": "off", "last_look": None}, False),
+        ("damaged", False),
+    ],
+)
+def test_marks_of_what_was_seen_stay_until_it_was_looked_again(
+    office: Office, base: BaseDir, clock: MovableClock, watcher: Any, stays: bool
+) -> None:
+    mark = write(base, "state/sentinel/seen/evt-github-1", clock.now())
+    clock.advance(40 * 86_400)
+    told = json.dumps({"github": watcher}).replace("NOW", isoformat(clock.now()))
+    write(base, "state/sentinel/watchers.json", clock.now()).write_text(told, "utf-8")
+    tidy(office)
+    assert mark.exists() is stays
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Protocol
 
@@ -22,6 +22,7 @@ from kingdom.chamberlain.cleaning.finds import Find
 from kingdom.chamberlain.cleaning.names import task_in
 from kingdom.chamberlain.cleaning.notices import Notices
 from kingdom.chamberlain.cleaning.old import Old, old_ones
+from kingdom.chamberlain.cleaning.watching import objection
 from kingdom.engines import tree
 from kingdom.models.event import Event
 from kingdom.models.message import MessageBase
@@ -189,6 +190,16 @@ class Files:
 
 
 @dataclass(frozen=True)
+class Marks(Files):
+    """Of events that were seen; they stay while nobody looks whether these are still listed."""
+
+    def find(self, before: datetime, most: int | None) -> Iterator[Find | None]:
+        why = objection(self.base, before + timedelta(days=self.days))
+        for one in super().find(before, most):
+            yield None if one is None else replace(one, objection=why)
+
+
+@dataclass(frozen=True)
 class Soldiers:
     """What attempts left whose general is gone: all files of one go together."""
 
@@ -254,7 +265,7 @@ def kinds(base: BaseDir, bus: FileBus, retention: Retention, notices: Notices) -
         files("session logs", "logs/sessions", retention.session_logs_days),
         Soldiers(base, retention.session_logs_days),
         files("transcripts", "state/engines", retention.session_logs_days, _is_transcript, 4),
-        files("seen", "state/sentinel/seen", retention.seen_days),
+        Marks(base, "seen", "state/sentinel/seen", retention.seen_days),
         files("logs", "logs", retention.logs_days, is_put_away),
         files("analysis", "logs/analysis", retention.history_days),
         files("spending", "state/spending", retention.history_days),
