@@ -150,7 +150,7 @@ class General:
         self._grounds.close()
         self._sweeper.close()
         self._watch.close()
-        self._registry.close()
+        self._registry.close(self._entries())
         for attempt in self._attempts.values():
             attempt.close()
 

@@ -1,18 +1,19 @@
 """`state/sessions.json`: every living soldier, of all generals, as a JSON array.
 
-Each general rewrites its own entries, under a lock that it never waits for. The limit over all
-generals is looked up here, in the same moment in which new soldiers are entered.
+Each general rewrites its own entries, under a lock that it waits for only when it ends. The limit
+over all generals is looked up here, in the same moment in which new soldiers are entered.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from typing import Any
 
 from kingdom.clock import Clock
 from kingdom.general.spec import SoldierFiles
+from kingdom.runtime.processes import until
 from kingdom.runtime.registry import registry_lock
 from kingdom.store import disk
 from kingdom.store.locks import Lock
@@ -21,6 +22,7 @@ from kingdom.store.state import read_json, write_json
 
 Entry = dict[str, Any]
 _LONGEST_START = 60.0  # seconds after which a soldier that has not begun counts as none
+_LAST_PATIENCE = 3.0  # seconds; whoever ends a general has more
 
 
 class Register:
@@ -68,9 +70,9 @@ class Registry:
         self._lock = Lock(registry_lock(base))
 
     @contextmanager
-    def open(self) -> Iterator[Register | None]:
+    def open(self, patience: float = 0.0) -> Iterator[Register | None]:
         """None when another general has it just now."""
-        if not self._lock.try_acquire():
+        if not until(self._lock.try_acquire, patience):
             yield None
             return
         try:
@@ -79,7 +81,11 @@ class Registry:
         finally:
             self._lock.release()
 
-    def close(self) -> None:
+    def close(self, own: Iterable[Entry], patience: float = _LAST_PATIENCE) -> None:
+        """What is entered last is what stays: another general may have been at it until now."""
+        with suppress(OSError), self.open(patience) as register:
+            if register is not None:
+                register.write(own)
         self._lock.close()
 
 
