@@ -175,11 +175,6 @@ def test_a_log_of_50_mb_is_read_once_and_followed_from_where_it_was(output: Path
     assert engine.progress(str(output)) == "ended (turn 3)"
     assert judged(output).metrics["turns"] == 3
     assert bytes_read_by(lambda: judged(output)) < 55 * MEGABYTE
-    print(
-        "RATIO",
-        times_bare_reading(lambda: judged(output), output),
-        bytes_read_by(lambda: judged(output)),
-    )
     assert times_bare_reading(lambda: judged(output), output) < 20
 
 

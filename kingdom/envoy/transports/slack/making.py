@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import timedelta
 from hashlib import sha256
-from itertools import islice
 from socket import gethostname
 
 from kingdom.clients.slack import Slack
 from kingdom.clients.slack_access import find_app_token, find_token
-from kingdom.clients.slack_faults import SlackLater, SlackRefused
+from kingdom.clients.slack_faults import SlackRefused
 from kingdom.clients.slack_socket import SlackSocket
 from kingdom.envoy.rendering import Rendering
 from kingdom.envoy.transports.slack.carrier import SlackCarrier
 from kingdom.envoy.transports.slack.crowd import Crowd
 from kingdom.envoy.transports.slack.ear import Ear
+from kingdom.envoy.transports.slack.joined import Joined
 from kingdom.envoy.transports.slack.letters import Letters
 from kingdom.envoy.transports.slack.marks import Marks
 from kingdom.envoy.transports.slack.memory import Memory
@@ -28,7 +28,6 @@ from kingdom.settings.envoy import Slack as SlackSettings
 from kingdom.store.paths import BaseDir
 from kingdom.words import Words
 
-_MOST_JOINED = 100  # channels; the memory of what was heard keeps twice as many
 _KNOCK_AGAIN = timedelta(seconds=60)  # with a token that Slack does not accept
 
 
@@ -44,26 +43,16 @@ def made(
         return Words(setting.config.current.settings.system.language)
 
     def letters() -> Letters:
-        owner = given().owner
         return Letters(
-            words(), rendering(), owner=owner, masked=masked, has_buttons=ear.hears_buttons
+            words(), rendering(), owner=given().owner, masked=masked, has_buttons=ear.hears_buttons
         )
 
     def crowded() -> None:
         day, place = f"{clock.now():%Y-%m-%d}", places.channel("")
         notices.say(Notice(f"crowded {day}", "crowded", words()("envoy_crowded"), place))
 
-    clock, log = setting.clock, setting.log
-    kingdom = name_of(setting.base)
-    token = find_token(setting.environment, given().bot_token_env)
-    default_channel(channel_of(given()))
-    slack = Slack(
-        token,
-        given().api_url,
-        variable=given().bot_token_env,
-        clock=clock,
-        knock_again=_KNOCK_AGAIN,
-    )
+    clock, log, kingdom = setting.clock, setting.log, name_of(setting.base)
+    slack = _slack(setting, given())
     sync = setting.config.current.settings.system.durability == "full"
     memory = Memory(setting.base, sync=sync)
     places = Places(slack, lambda: channel_of(given()))
@@ -76,16 +65,11 @@ def made(
         return list(dict.fromkeys((*_spoken_in(places, permits, memory), *joined.channels())))
 
     rounds = Rounds(slack, memory, clock, log, spoken_in)
-    ear = Ear(
-        slack,
-        memory,
-        permits,
-        rounds,
-        socket=socket,
-        clock=clock,
-        log=log,
-        seconds=lambda: given().polling_seconds,
-    )
+
+    def pace() -> float:
+        return given().polling_seconds
+
+    ear = Ear(slack, memory, permits, rounds, socket=socket, clock=clock, log=log, seconds=pace)
     return SlackCarrier(
         slack,
         letters,
@@ -99,35 +83,19 @@ def made(
     )
 
 
-class Joined:
-    """With a socket the app is heard wherever it is in; so that is where to catch up. Asked once
-    for each line that was made."""
-
-    def __init__(self, slack: Slack, socket: SlackSocket | None) -> None:
-        self._slack = slack
-        self._socket = socket
-        self._lines = -1
-        self._known: list[str] = []
-
-    def channels(self) -> list[str]:
-        if self._socket is None or self._socket.lines == self._lines:
-            return self._known
-        lines = self._socket.lines
-        try:
-            self._known = list(islice(filter(None, self._slack.joined()), _MOST_JOINED))
-        except SlackRefused:
-            self._known = []
-        except SlackLater as later:
-            if later.not_before is not None:
-                raise
-            return self._known  # Slack is well otherwise, and the others can be caught up with
-        self._lines = lines
-        return self._known
-
-
 def name_of(base: BaseDir) -> str:
     """Not the same for any two kingdoms, also when one is a copy of the other."""
     return sha256(f"{gethostname()}:{base.root}".encode()).hexdigest()[:12]
+
+
+def _slack(setting: Setting, given: SlackSettings) -> Slack:
+    """As the app; refused here is what can never work."""
+    variable = given.bot_token_env
+    token = find_token(setting.environment, variable)
+    default_channel(channel_of(given))
+    return Slack(
+        token, given.api_url, variable=variable, clock=setting.clock, knock_again=_KNOCK_AGAIN
+    )
 
 
 def _socket(setting: Setting) -> SlackSocket | None:
