@@ -8,7 +8,6 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -49,15 +48,7 @@ def scratch() -> Iterator[Path]:
     parent = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     root = tempfile.mkdtemp(prefix="kingdom-test-", dir=parent)
     yield Path(root)
-    shutil.rmtree(root, onerror=_make_way)
-
-
-def _make_way(act: Callable[[str], object], path: str, _: object) -> None:
-    """For what a test has closed to itself; only root goes on all the same."""
-    with suppress(OSError):
-        os.chmod(os.path.dirname(path), 0o700)
-        if act in (os.unlink, os.rmdir):
-            act(path)
+    shutil.rmtree(root, ignore_errors=True)
 
 
 @pytest.fixture
