@@ -20,6 +20,8 @@ from kingdom.store.libc import EXCHANGE, NO_REPLACE, rename, syncfs
 from kingdom.store.paths import TEMPORARY_PREFIX
 
 MODE = 0o644
+ASIDE = ".aside"  # what was in the way of a file, or was there and could not be read
+_OWN = stat.S_IRUSR | stat.S_IWUSR
 
 Stamp = tuple[int, int]
 
@@ -36,11 +38,62 @@ def stamp_at(path: str) -> Stamp:
 
 @contextmanager
 def _opened(path: str, flags: int) -> Iterator[int]:
-    descriptor = os.open(path, flags, MODE)
+    descriptor = _open(path, flags)
     try:
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+def _open(path: str, flags: int) -> int:
+    """Never waits on a pipe. A file of this user's that lost its rights gets them back."""
+    try:
+        return os.open(path, flags | os.O_NONBLOCK, MODE)
+    except PermissionError:
+        if not give_back_rights(path):
+            raise
+        return os.open(path, flags | os.O_NONBLOCK, MODE)
+
+
+def give_back_rights(path: str) -> bool:
+    """This user may read and write a file of its own again; whether that changed anything."""
+    try:
+        facts = os.lstat(path)
+    except OSError:
+        return False
+    lacks = facts.st_mode & _OWN != _OWN
+    if not stat.S_ISREG(facts.st_mode) or facts.st_uid != os.geteuid() or not lacks:
+        return False
+    os.chmod(path, stat.S_IMODE(facts.st_mode) | _OWN)
+    return True
+
+
+def may_change(path: str) -> bool:
+    """Whether this user may read and write the file there, if there is one."""
+    if os.access(path, os.R_OK | os.W_OK):
+        return True
+    facts = facts_of(path)
+    return facts is None or not stat.S_ISREG(facts.st_mode) or give_back_rights(path)
+
+
+def _refuse_irregular(descriptor: int, path: str) -> os.stat_result:
+    facts = os.fstat(descriptor)
+    if not stat.S_ISREG(facts.st_mode):
+        raise OSError(errno.EINVAL, "not a regular file", path)
+    return facts
+
+
+def set_aside(path: str) -> str:
+    """Another name for what is in the way of a file; answers which."""
+    number = 1
+    while True:
+        aside = f"{path}{ASIDE}" + (f".{number}" if number > 1 else "")
+        try:
+            move_anything(path, aside)
+        except FileExistsError:
+            number += 1
+        else:
+            return aside
 
 
 def create(path: str, data: bytes, *, sync: bool = False) -> None:
@@ -139,6 +192,14 @@ def remove(path: str) -> bool:
     return True
 
 
+def clear_away(path: str) -> None:
+    """Nothing has this name afterwards; a directory is kept under another."""
+    try:
+        remove(path)
+    except IsADirectoryError:
+        set_aside(path)
+
+
 def remove_directory(path: str) -> None:
     """An empty one; OSError if there is something in it."""
     os.rmdir(path)
@@ -197,12 +258,21 @@ def sync_filesystem(path: str) -> None:
 
 
 def replace(path: str, data: bytes, *, sync: bool = True) -> None:
-    """Write-then-rename for state files of one writer: readers see the old or the new, whole."""
+    """Write-then-rename for state files of one writer: readers see the old or the new, whole.
+
+    What cannot be read is not lost: it gets another name, as does a directory in the way.
+    """
     directory, name = os.path.split(path)
     temporary = _temporary(directory, name)
     remove(temporary)
     create(temporary, data, sync=sync)
-    os.replace(temporary, path)
+    if not os.access(path, os.R_OK) and os.access(path, os.F_OK, follow_symlinks=False):
+        set_aside(path)
+    try:
+        os.replace(temporary, path)
+    except IsADirectoryError:
+        set_aside(path)
+        os.replace(temporary, path)
     if sync:
         sync_directory(directory)
 
@@ -215,14 +285,23 @@ def replace_by(source: str, target: str) -> None:
 def touch(path: str) -> None:
     """Its time is now; made, empty, if missing."""
     try:
-        os.utime(path)
+        os.utime(path, follow_symlinks=False)
     except FileNotFoundError:
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT, MODE))
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK, MODE))
+    except PermissionError:  # another user's, in a directory of ours
+        set_aside(path)
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK, MODE))
 
 
 def open_to_append(path: str) -> int:
     """A descriptor for the output of a process: every write goes to the end, whoever writes."""
-    return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, MODE)
+    descriptor = _open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    try:
+        _refuse_irregular(descriptor, path)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
 
 
 def append_line(path: str, data: bytes) -> None:
@@ -233,7 +312,7 @@ def append_line(path: str, data: bytes) -> None:
     Another's long line seen half written looks the same, so readers pass over empty lines.
     """
     with _opened(path, os.O_RDWR | os.O_APPEND | os.O_CREAT) as descriptor:
-        size = os.fstat(descriptor).st_size
+        size = _refuse_irregular(descriptor, path).st_size
         if size and os.pread(descriptor, 1, size - 1) != b"\n":
             data = b"\n" + data
         if os.write(descriptor, data) < len(data):
@@ -241,18 +320,35 @@ def append_line(path: str, data: bytes) -> None:
 
 
 def open_file(path: str) -> int:
-    """A descriptor to read and write in place; made, with its name safe, if missing."""
+    """A descriptor to read and write in place; made, with its name safe, if missing. What is no
+    file is put out of the way."""
     try:
-        return os.open(path, os.O_RDWR)
-    except FileNotFoundError:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, MODE)
-        sync_directory(os.path.dirname(path))
+        descriptor = _open(path, os.O_RDWR | os.O_NOFOLLOW)
+        try:
+            _refuse_irregular(descriptor, path)
+        except OSError:
+            os.close(descriptor)
+            raise
         return descriptor
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        if error.errno not in (errno.EISDIR, errno.ELOOP, errno.EINVAL, errno.ENXIO):
+            raise
+        set_aside(path)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, MODE)
+    sync_directory(os.path.dirname(path))
+    return descriptor
+
+
+def open_lock(path: str) -> int:
+    """A descriptor to lock with; made if missing, whatever it is if not."""
+    return _open(path, os.O_RDWR | os.O_CREAT)
 
 
 def open_to_read(path: str) -> int:
     """A descriptor for one who reads here and there, and follows links."""
-    return os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    return _open(path, os.O_RDONLY)
 
 
 def close_file(descriptor: int) -> None:
@@ -303,9 +399,7 @@ def read(path: str, limit: int) -> tuple[bytes, os.stat_result]:
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
-        facts = os.fstat(descriptor)
-        if not stat.S_ISREG(facts.st_mode):
-            raise OSError(errno.EINVAL, "not a regular file", path)
+        facts = _refuse_irregular(descriptor, path)
         if facts.st_size > limit:
             raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), path)
         data = os.read(descriptor, facts.st_size + 1)

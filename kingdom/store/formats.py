@@ -20,6 +20,7 @@ _LARGEST = 64
 def read_format(base: BaseDir) -> int | None:
     """The version named there; None when there is no such file."""
     try:
+        disk.give_back_rights(base.format_file)
         data, _ = disk.read(base.format_file, _LARGEST)
     except FileNotFoundError:
         return None
@@ -39,11 +40,18 @@ def _unreadable(base: BaseDir, what: str) -> ConfigurationError:
 
 
 def format_of(base: BaseDir) -> int:
-    """The version in force. Without the file it is 0, or none yet if there are no messages."""
-    named = read_format(base)
+    """The version in force. Without the file it is 0, or none yet if there are no messages.
+
+    The predecessor had neither this file nor `state/bus/`: where one of them is there and tells
+    nothing, the files are this program's.
+    """
+    try:
+        named = read_format(base)
+    except ConfigurationError:
+        return FORMAT
     if named is not None:
         return named
-    return 0 if _has_messages(base) else FORMAT
+    return 0 if not os.path.isdir(base.bus) and _has_messages(base) else FORMAT
 
 
 def _has_messages(base: BaseDir) -> bool:
@@ -72,9 +80,13 @@ def check_format(base: BaseDir) -> None:
 
 
 def write_format(base: BaseDir) -> bool:
-    """Name the version, unless one is named; answers whether it was written."""
-    if disk.exists(base.format_file):
-        return False
+    """Name the version, unless one is named; answers whether it was written. What tells none
+    gives way."""
+    try:
+        if read_format(base) is not None:
+            return False
+    except ConfigurationError:
+        disk.set_aside(base.format_file)
     disk.make_directory(os.path.dirname(base.format_file))
     disk.replace(base.format_file, f"{FORMAT}\n".encode())
     return True

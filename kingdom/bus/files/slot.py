@@ -37,10 +37,23 @@ class Slot:
         self.life = Lock(f"{path}.life")
         self.commit = Lock(f"{path}.commit")
         self._journal_path = f"{path}.journal"
+        self._mark_path = f"{path}.mark"
 
     def open_journal(self, *, sync: bool, capacity: int = CAPACITY) -> Journal:
         process = Holder.of_this_process("").process
         return Journal(self._journal_path, process, sync=sync, capacity=capacity)
+
+    def is_writable(self) -> bool:
+        """Whether this user may write here at all."""
+        return disk.may_change(self._journal_path) and disk.may_change(self._mark_path)
+
+    def is_usable(self) -> bool:
+        """Whether it is free, too: somebody may have removed the lock of a process that lives."""
+        if not self.is_writable():
+            return False
+        owner = Holder.parse(f"@{self.owner()}")
+        is_ours = owner is not None and owner.process == Holder.of_this_process("").process
+        return owner is None or is_ours or not owner.is_alive()
 
     def owner(self) -> str:
         """The process that wrote here last; looked up without touching the journal."""
@@ -68,7 +81,7 @@ def first_free(places: Places) -> Slot:
     """The lowest-numbered slot whose owner is gone; it is this process's from now on."""
     for number in itertools.count():
         slot = Slot(places, number)
-        if slot.life.try_acquire():
+        if slot.life.try_acquire() and slot.is_usable():
             disk.make_directory(slot.attic)
             return slot
         slot.close()
@@ -77,5 +90,10 @@ def first_free(places: Places) -> Slot:
 
 def others(places: Places, own: Slot) -> list[Slot]:
     """Every other slot there is, in order. The caller closes them."""
-    numbers = {int(name.partition(".")[0]) for name in disk.names(places.journals)}
-    return [Slot(places, number) for number in sorted(numbers - {own.number})]
+    return [Slot(places, number) for number in numbers(places) if number != own.number]
+
+
+def numbers(places: Places) -> list[int]:
+    """Of all slots there are, in order."""
+    named = {name.partition(".")[0] for name in disk.names(places.journals)}
+    return sorted(int(name) for name in named if name.isdecimal())

@@ -13,9 +13,11 @@ from kingdom.ops.fsck.survey import Survey
 from kingdom.ops.init import directories
 from kingdom.store import disk
 from kingdom.store.formats import FORMAT, format_of, read_format, write_format
+from kingdom.store.unusable import Unusable, mend, unusable
 
 _FILE = stat.S_IRUSR | stat.S_IWUSR
 _DIRECTORY = stat.S_IRWXU
+_QUEUES = ("queue/", "state/results/")
 
 
 def format_file(survey: Survey) -> Iterator[Finding]:
@@ -96,6 +98,19 @@ def rights(survey: Survey) -> Iterator[Finding]:
             path = os.path.join(place.directory, name)
             if os.path.isfile(path) and not os.access(path, os.R_OK):
                 yield forbidden(survey, path)
+
+
+def unusable_files(survey: Survey) -> Iterator[Finding]:
+    """Every file is one, and this user may work with it; of queues, other checks say so."""
+    for one in unusable(survey.base, everything=True):
+        if not one.path.startswith(_QUEUES):
+            fix = _mend(one) if one.fix else None
+            repair = by_fix(one.remedy) if one.fix else one.remedy
+            yield Finding("files", one.path, one.sentence, repair, fix)
+
+
+def _mend(one: Unusable) -> Fix:
+    return lambda workshop: mend(workshop.base, one)
 
 
 def forbidden(survey: Survey, path: str) -> Finding:

@@ -17,6 +17,7 @@ CHECKS: dict[str, Check] = {
     "directories": checks_base.missing_directories,
     "file_system": checks_base.one_file_system,
     "rights": checks_base.rights,
+    "files": checks_base.unusable_files,
     "commits": checks_bus.unshown_commits,
     "attic": checks_bus.attic,
     "messages": checks_queue.invalid_messages,
