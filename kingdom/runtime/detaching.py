@@ -53,7 +53,7 @@ def _opened(log: str) -> int:
     try:
         return disk.open_to_append(log)
     except OSError:
-        return os.open(os.devnull, os.O_WRONLY)
+        return disk.open_to_append(os.devnull)
 
 
 def _redirect(output: int) -> None:

@@ -133,7 +133,7 @@ def _taken(seat: Seat) -> Lock:
         raise NeverWorks(
             f"{error.filename}: {error.strerror}.",
             remedy="See what mends it with: kingdom status",
-            code="no_right",
+            code="no_access",
         ) from error
 
 

@@ -42,8 +42,8 @@ def _unreadable(base: BaseDir, what: str) -> ConfigurationError:
 def format_of(base: BaseDir) -> int:
     """The version in force. Without the file it is 0, or none yet if there are no messages.
 
-    The predecessor had neither this file nor `state/bus/`: where one of them is there and tells
-    nothing, the files are this program's.
+    The predecessor had no such file: one that tells nothing is this program's, as are the files of
+    a kingdom whose roles have run.
     """
     try:
         named = read_format(base)
@@ -51,7 +51,12 @@ def format_of(base: BaseDir) -> int:
         return FORMAT
     if named is not None:
         return named
-    return 0 if not os.path.isdir(base.bus) and _has_messages(base) else FORMAT
+    return 0 if not _has_run(base) and _has_messages(base) else FORMAT
+
+
+def _has_run(base: BaseDir) -> bool:
+    """Whether roles of this program have: they do not start on files of another version."""
+    return disk.exists(base.metrics) or disk.exists(base.path("state", "warden", "lock"))
 
 
 def _has_messages(base: BaseDir) -> bool:

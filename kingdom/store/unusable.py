@@ -22,6 +22,12 @@ _MANY = (
     "queue", "workspace", "memory/repos", "logs/sessions", "state/results", "state/prompts",
     "state/soldiers", "state/sentinel/seen", "state/control", "state/bus/attic", "state/bus/tmp",
 )  # fmt: skip
+_ONLY_FILES = (
+    "state/bin", "state/bus/journal", "state/bus/lock", "state/control", "state/metrics",
+    "state/prompts", "state/sentinel/seen", "state/spending", "logs/sessions",
+)  # fmt: skip
+_OF_ROLES = ("lock", "pid", "heartbeat", "events-offset", "task-seq", "msg-seq")
+_ENDINGS = (".json", ".jsonl", ".log", ".lock", ".yaml", ".md", disk.ASIDE)
 _ONLY_READ = ("config",)
 _OTHERS = ("workspace",)  # soldiers make what they like there
 _DEEPEST = 4
@@ -35,6 +41,11 @@ class Unusable(NamedTuple):
     sentence: str
     remedy: str
     fix: str = ""  # what can be done without a risk: `rights` or `aside`
+
+    @property
+    def is_aside(self) -> bool:
+        """It is in nobody's way any more."""
+        return disk.ASIDE in os.path.basename(self.path)
 
 
 def unusable(base: BaseDir, *, everything: bool = False) -> list[Unusable]:
@@ -73,18 +84,13 @@ def _below(base: BaseDir, path: str, everything: bool) -> Iterator[Unusable]:
 
 
 def _should_be_file(path: str) -> bool:
-    """Directories have no endings; what soldiers left as a result may be one."""
-    name = os.path.basename(path)
-    known = ("lock", "pid", "heartbeat", "format", "events-offset", "task-seq", "msg-seq")
-    if path.startswith("state/bus/lock/") or (name in known and path.startswith("state/")):
+    """Whether this name is never a directory's."""
+    parent, name = os.path.split(path)
+    if parent in _ONLY_FILES or path == "state/format":
         return True
-    return os.path.splitext(name)[1] in _ENDINGS and not path.startswith("config/generals/")
-
-
-_ENDINGS = (
-    ".json", ".jsonl", ".log", ".lock", ".yaml", ".md", ".mark", ".journal", ".life", ".commit",
-    disk.ASIDE,
-)  # fmt: skip
+    if parent.count("/") == 1 and parent.startswith("state/") and parent != "state/bus":
+        return name in _OF_ROLES or name.endswith(_ENDINGS)
+    return path.startswith(("state/", "logs/", "config/")) and name.endswith(_ENDINGS)
 
 
 def _directory(base: BaseDir, path: str) -> list[Unusable]:
@@ -104,7 +110,7 @@ def _file(base: BaseDir, path: str) -> Iterator[Unusable]:
     facts = _facts(whole)
     if facts is None:
         return
-    if disk.ASIDE in os.path.basename(path):
+    if Unusable(path, "", "").is_aside:
         sentence = "It was in the way or could not be read, and was set aside."
         yield Unusable(path, sentence, f"look at it, then: rm -r {shlex.quote(whole)}")
     elif stat.S_ISLNK(facts.st_mode) and not os.path.exists(whole):

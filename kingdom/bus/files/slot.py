@@ -57,7 +57,10 @@ class Slot:
 
     def owner(self) -> str:
         """The process that wrote here last; looked up without touching the journal."""
-        return process_in(disk.head(self._journal_path, HEADER_SIZE))
+        try:
+            return process_in(disk.head(self._journal_path, HEADER_SIZE))
+        except OSError:  # no file, or another user's
+            return ""
 
     def attic_name(self, stream: str, state: str, id_: str, revision: int) -> str:
         return f"{self.attic}/{stream}~{state}~{id_}~{revision}{SUFFIX}"

@@ -39,14 +39,12 @@ def _maker(path: str) -> Callable[[], str]:
 def files(patient: Patient) -> Iterator[Finding]:
     """What this user cannot work with, in all of the base directory."""
     base = _base(patient)
-    found = unusable(base, everything=True)
-    for one in found:
+    for one in unusable(base, everything=True):
         fix = partial(mend, base, one) if one.fix else None
         more = "; or: kingdom doctor --fix" if one.fix else ""
         sentence = f"{one.path}: {one.sentence}"
-        yield Finding(PROBLEM, "file", sentence, f"Mend it with: {one.remedy}{more}", fix)
-    if not found:
-        yield fine("file", "This user may read and write all of them.")
+        state = WARNING if one.is_aside else PROBLEM
+        yield Finding(state, "file", sentence, f"Mend it with: {one.remedy}{more}", fix)
 
 
 def secrets(patient: Patient) -> Iterator[Finding]:

@@ -103,10 +103,10 @@ def rights(survey: Survey) -> Iterator[Finding]:
 def unusable_files(survey: Survey) -> Iterator[Finding]:
     """Every file is one, and this user may work with it; of queues, other checks say so."""
     for one in unusable(survey.base, everything=True):
-        if not one.path.startswith(_QUEUES):
+        if not one.path.startswith(_QUEUES) and disk.exists(survey.base.path(one.path)):
             fix = _mend(one) if one.fix else None
             repair = by_fix(one.remedy) if one.fix else one.remedy
-            yield Finding("files", one.path, one.sentence, repair, fix)
+            yield Finding("files", one.path, one.sentence, repair, fix, note=one.is_aside)
 
 
 def _mend(one: Unusable) -> Fix:
