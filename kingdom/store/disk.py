@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import errno
 import os
-import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -18,10 +17,9 @@ from functools import lru_cache
 from kingdom import pids
 from kingdom.store.libc import EXCHANGE, NO_REPLACE, rename, syncfs
 from kingdom.store.paths import TEMPORARY_PREFIX
+from kingdom.store.rights import MODE, open_rightly, refuse_irregular
 
-MODE = 0o644
 ASIDE = ".aside"  # what was in the way of a file, or was there and could not be read
-_OWN = stat.S_IRUSR | stat.S_IWUSR
 
 Stamp = tuple[int, int]
 
@@ -38,49 +36,11 @@ def stamp_at(path: str) -> Stamp:
 
 @contextmanager
 def _opened(path: str, flags: int) -> Iterator[int]:
-    descriptor = _open(path, flags)
+    descriptor = open_rightly(path, flags)
     try:
         yield descriptor
     finally:
         os.close(descriptor)
-
-
-def _open(path: str, flags: int) -> int:
-    """Never waits on a pipe. A file of this user's that lost its rights gets them back."""
-    try:
-        return os.open(path, flags | os.O_NONBLOCK, MODE)
-    except PermissionError:
-        if not give_back_rights(path):
-            raise
-        return os.open(path, flags | os.O_NONBLOCK, MODE)
-
-
-def give_back_rights(path: str) -> bool:
-    """This user may read and write a file of its own again; whether that changed anything."""
-    try:
-        facts = os.lstat(path)
-    except OSError:
-        return False
-    lacks = facts.st_mode & _OWN != _OWN
-    if not stat.S_ISREG(facts.st_mode) or facts.st_uid != os.geteuid() or not lacks:
-        return False
-    os.chmod(path, stat.S_IMODE(facts.st_mode) | _OWN)
-    return True
-
-
-def may_change(path: str) -> bool:
-    """Whether this user may read and write the file there, if there is one."""
-    if os.access(path, os.R_OK | os.W_OK):
-        return True
-    facts = facts_of(path)
-    return facts is None or not stat.S_ISREG(facts.st_mode) or give_back_rights(path)
-
-
-def _refuse_irregular(descriptor: int, path: str) -> os.stat_result:
-    facts = os.fstat(descriptor)
-    if not stat.S_ISREG(facts.st_mode):
-        raise OSError(errno.EINVAL, "not a regular file", path)
-    return facts
 
 
 def set_aside(path: str) -> str:
@@ -295,7 +255,7 @@ def touch(path: str) -> None:
 
 def open_to_append(path: str) -> int:
     """A descriptor for the output of a process: every write goes to the end, whoever writes."""
-    return _open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    return open_rightly(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 
 
 def append_line(path: str, data: bytes) -> None:
@@ -306,7 +266,7 @@ def append_line(path: str, data: bytes) -> None:
     Another's long line seen half written looks the same, so readers pass over empty lines.
     """
     with _opened(path, os.O_RDWR | os.O_APPEND | os.O_CREAT) as descriptor:
-        size = _refuse_irregular(descriptor, path).st_size
+        size = refuse_irregular(descriptor, path).st_size
         if size and os.pread(descriptor, 1, size - 1) != b"\n":
             data = b"\n" + data
         if os.write(descriptor, data) < len(data):
@@ -317,9 +277,9 @@ def open_file(path: str) -> int:
     """A descriptor to read and write in place; made, with its name safe, if missing. What is no
     file is put out of the way."""
     try:
-        descriptor = _open(path, os.O_RDWR | os.O_NOFOLLOW)
+        descriptor = open_rightly(path, os.O_RDWR | os.O_NOFOLLOW)
         try:
-            _refuse_irregular(descriptor, path)
+            refuse_irregular(descriptor, path)
         except OSError:
             os.close(descriptor)
             raise
@@ -337,12 +297,12 @@ def open_file(path: str) -> int:
 
 def open_lock(path: str) -> int:
     """A descriptor to lock with; made if missing, whatever it is if not."""
-    return _open(path, os.O_RDWR | os.O_CREAT)
+    return open_rightly(path, os.O_RDWR | os.O_CREAT)
 
 
 def open_to_read(path: str) -> int:
     """A descriptor for one who reads here and there, and follows links."""
-    return _open(path, os.O_RDONLY)
+    return open_rightly(path, os.O_RDONLY)
 
 
 def close_file(descriptor: int) -> None:
@@ -393,7 +353,7 @@ def read(path: str, limit: int) -> tuple[bytes, os.stat_result]:
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
-        facts = _refuse_irregular(descriptor, path)
+        facts = refuse_irregular(descriptor, path)
         if facts.st_size > limit:
             raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), path)
         data = os.read(descriptor, facts.st_size + 1)
@@ -423,6 +383,13 @@ def tail(path: str, size: int) -> bytes:
             return os.pread(descriptor, size, max(os.fstat(descriptor).st_size - size, 0))
     except FileNotFoundError:
         return b""
+
+
+def ends(path: str, size: int) -> tuple[bytes, bytes]:
+    """The first and the last bytes of a file, in one look."""
+    with _opened(path, os.O_RDONLY) as descriptor:
+        last = max(os.fstat(descriptor).st_size - size, 0)
+        return os.pread(descriptor, size, 0), os.pread(descriptor, size, last)
 
 
 def names(directory: str) -> list[str]:

@@ -11,6 +11,7 @@ import os
 from kingdom.errors import ConfigurationError
 from kingdom.store import disk
 from kingdom.store.paths import BaseDir
+from kingdom.store.rights import give_back_rights
 from kingdom.topology import STREAMS
 
 FORMAT = 1
@@ -20,7 +21,7 @@ _LARGEST = 64
 def read_format(base: BaseDir) -> int | None:
     """The version named there; None when there is no such file."""
     try:
-        disk.give_back_rights(base.format_file)
+        give_back_rights(base.format_file)
         data, _ = disk.read(base.format_file, _LARGEST)
     except FileNotFoundError:
         return None

@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from kingdom.store import disk
+from kingdom.store.rights import give_back_rights
 
 LARGEST = 16 * 1024 * 1024
 
-_NO_FILE = (errno.ELOOP, errno.EINVAL, errno.EFBIG, errno.EISDIR, errno.ENXIO)
+_NO_FILE = (errno.ELOOP, errno.EINVAL, errno.EFBIG, errno.EISDIR, errno.ENXIO, errno.ENOTDIR)
 
 # What this process could not read and went on without, until it is said.
 unread: dict[str, str] = {}
@@ -72,6 +73,6 @@ def _content(path: str) -> bytes:
     try:
         return disk.read(path, LARGEST)[0]
     except PermissionError:
-        if not disk.give_back_rights(path):
+        if not give_back_rights(path):
             raise
         return disk.read(path, LARGEST)[0]

@@ -8,7 +8,6 @@ number with the work. `everything` is for who has time.
 from __future__ import annotations
 
 import os
-import shlex
 import stat
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -59,9 +58,9 @@ def unusable(base: BaseDir, *, everything: bool = False) -> list[Unusable]:
     if not everything:
         found += _directory(base, INBOX)
     if not disk.exists(base.path("config", "system.yaml")) and os.access(base.config, os.X_OK):
-        remedy = f"kingdom init {shlex.quote(base.root)}"
+        remedy = f"kingdom init {_quoted(base.root)}"
         found.append(Unusable("config/system.yaml", "It is missing.", remedy))
-    return list(dict.fromkeys(found))
+    return sorted(dict.fromkeys(found), key=lambda one: one.is_aside)
 
 
 def _below(base: BaseDir, path: str, everything: bool) -> Iterator[Unusable]:
@@ -79,8 +78,17 @@ def _below(base: BaseDir, path: str, everything: bool) -> Iterator[Unusable]:
         inner = f"{path}/{entry.name}"
         if entry.is_dir() and not _should_be_file(inner):
             yield from _below(base, inner, everything)
-        elif not entry.name.startswith(TEMPORARY_PREFIX):
+        elif not _is_fine(entry, inner):
             yield from _file(base, inner)
+
+
+def _is_fine(entry: os.DirEntry[str], path: str) -> bool:
+    """Most are: a look that costs one call."""
+    if entry.name.startswith(TEMPORARY_PREFIX):
+        return True
+    wanted = os.R_OK | (0 if path.startswith(_ONLY_READ) else os.W_OK)
+    is_file = entry.is_file(follow_symlinks=False) and disk.ASIDE not in entry.name
+    return is_file and os.access(entry.path, wanted) and not _is_state(path)
 
 
 def _should_be_file(path: str) -> bool:
@@ -112,9 +120,9 @@ def _file(base: BaseDir, path: str) -> Iterator[Unusable]:
         return
     if Unusable(path, "", "").is_aside:
         sentence = "It was in the way or could not be read, and was set aside."
-        yield Unusable(path, sentence, f"look at it, then: rm -r {shlex.quote(whole)}")
+        yield Unusable(path, sentence, f"look at it, then: rm -r {_quoted(whole)}")
     elif stat.S_ISLNK(facts.st_mode) and not os.path.exists(whole):
-        yield Unusable(path, "It is a link to nothing.", f"rm {shlex.quote(whole)}", "aside")
+        yield Unusable(path, "It is a link to nothing.", f"rm {_quoted(whole)}", "aside")
     elif not os.path.isfile(whole):
         yield Unusable(path, "It should be a file.", _aside(whole), "aside")
     elif not os.access(whole, os.R_OK | (0 if path.startswith(_ONLY_READ) else os.W_OK)):
@@ -130,19 +138,26 @@ def _is_state(path: str) -> bool:
 def _is_whole(path: str) -> bool:
     """Whether it begins and ends as JSON does; to read all of it would take too long."""
     try:
-        start, end = disk.head(path, _ENDS).lstrip()[:1], disk.tail(path, _ENDS).rstrip()
+        start, end = disk.ends(path, _ENDS)
     except OSError:
         return True
-    return (start + end[-1:]) in (b"{}", b"[]") or end == b"null"
+    start, end = start.lstrip(), end.rstrip()
+    return (start[:1] + end[-1:]) in (b"{}", b"[]") or end == b"null"
 
 
 def _forbidden(base: BaseDir, path: str, facts: os.stat_result, letters: str) -> Unusable:
-    whole = shlex.quote(base.path(path))
+    whole = _quoted(base.path(path))
     if facts.st_uid == os.geteuid():
         sentence = "This user may not read and write it."
         return Unusable(path, sentence, f"chmod u+{letters} {whole}", "rights")
     sentence = f"It belongs to {_name(facts.st_uid)}."
-    return Unusable(path, sentence, f"sudo chown -R {_name(os.geteuid())} {shlex.quote(base.root)}")
+    return Unusable(path, sentence, f"sudo chown -R {_name(os.geteuid())} {_quoted(base.root)}")
+
+
+def _quoted(path: str) -> str:
+    import shlex
+
+    return shlex.quote(path)
 
 
 def _name(user: int) -> str:
@@ -155,7 +170,7 @@ def _name(user: int) -> str:
 
 
 def _aside(path: str) -> str:
-    return f"mv {shlex.quote(path)} {shlex.quote(path + disk.ASIDE)}"
+    return f"mv {_quoted(path)} {_quoted(path + disk.ASIDE)}"
 
 
 def _facts(path: str) -> os.stat_result | None:

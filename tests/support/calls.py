@@ -15,9 +15,9 @@ from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from kingdom.store import disk, libc, locks
+from kingdom.store import disk, libc, locks, rights
 
-MODULES = (disk, libc, locks)
+MODULES = (disk, libc, locks, rights)
 NAMES = ("os", "fcntl", "_libc")
 
 # These ask the interpreter, not the kernel's file systems.

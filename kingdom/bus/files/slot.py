@@ -16,6 +16,7 @@ from kingdom.bus.files.places import SUFFIX, Places
 from kingdom.bus.lease import Holder
 from kingdom.store import disk
 from kingdom.store.locks import Lock
+from kingdom.store.rights import may_change
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Slot:
 
     def is_writable(self) -> bool:
         """Whether this user may write here at all."""
-        return disk.may_change(self._journal_path) and disk.may_change(self._mark_path)
+        return may_change(self._journal_path) and may_change(self._mark_path)
 
     def is_usable(self) -> bool:
         """Whether it is free, too: somebody may have removed the lock of a process that lives."""
@@ -83,7 +84,12 @@ class Slot:
 def first_free(places: Places) -> Slot:
     """The lowest-numbered slot whose owner is gone; it is this process's from now on."""
     for number in itertools.count():
-        slot = Slot(places, number)
+        try:
+            slot = Slot(places, number)
+        except PermissionError:  # another has it, and its lock became someone else's
+            if not disk.exists(os.path.join(places.journals, f"{number}.life")):
+                raise
+            continue
         if slot.life.try_acquire() and slot.is_usable():
             disk.make_directory(slot.attic)
             return slot

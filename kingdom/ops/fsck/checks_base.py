@@ -17,7 +17,6 @@ from kingdom.store.unusable import Unusable, mend, unusable
 
 _FILE = stat.S_IRUSR | stat.S_IWUSR
 _DIRECTORY = stat.S_IRWXU
-_QUEUES = ("queue/", "state/results/")
 
 
 def format_file(survey: Survey) -> Iterator[Finding]:
@@ -101,9 +100,9 @@ def rights(survey: Survey) -> Iterator[Finding]:
 
 
 def unusable_files(survey: Survey) -> Iterator[Finding]:
-    """Every file is one, and this user may work with it; of queues, other checks say so."""
+    """Every file is one, and this user may work with it."""
     for one in unusable(survey.base, everything=True):
-        if not one.path.startswith(_QUEUES) and disk.exists(survey.base.path(one.path)):
+        if disk.exists(survey.base.path(one.path)):
             fix = _mend(one) if one.fix else None
             repair = by_fix(one.remedy) if one.fix else one.remedy
             yield Finding("files", one.path, one.sentence, repair, fix, note=one.is_aside)

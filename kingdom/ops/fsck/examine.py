@@ -47,7 +47,9 @@ def _examine_once(base: BaseDir) -> list[Finding]:
     first = _run(CHECKS["format"], survey)
     if first and first[0].fix is None:
         return first  # files of another version are not ours to judge
-    return [finding for check in CHECKS.values() for finding in _run(check, survey)]
+    found = [finding for check in CHECKS.values() for finding in _run(check, survey)]
+    said = {one.path for one in found if one.check != "files"}
+    return [one for one in found if one.check != "files" or one.path not in said]
 
 
 def _run(check: Check, survey: Survey) -> list[Finding]:
