@@ -53,6 +53,11 @@ class Holder:
             return True
         return self.boot == boot() and started(self.pid) != self.started
 
+    def is_alive(self) -> bool:
+        """True only when this process can see it."""
+        here = (self.host, self.boot) == (_host(), boot())
+        return here and started(self.pid) == self.started
+
 
 @lru_cache(maxsize=64)
 def _of(worker: str, pid: int) -> Holder:

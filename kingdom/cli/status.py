@@ -13,6 +13,7 @@ from kingdom.runtime.processes import STALE_AFTER
 from kingdom.store.room import MAKE_ROOM
 
 HEADINGS = ("ROLE", "STATE", "PID", "UP", "HEARTBEAT", "RESTARTS", "NOTE")
+SHOWN = 6  # files that are wrong; doctor lists all
 IN_ORDER = "exit code 0"
 LET_IN = {"warning": "only urgent work is let in", "critical": "no work is let in"}
 
@@ -103,6 +104,7 @@ def facts(found: dict[str, Any]) -> Iterator[str]:
         yield f"config     {found['config_problem']}{kept}"
     if found["disk_problem"]:
         yield f"disk       {found['disk_problem']} {MAKE_ROOM}"
+    yield from _files(found["files"])
     yield from _found_by_chamberlain(found)
     if found["systemd"]:
         yield from _systemd(found["systemd"])
@@ -122,6 +124,13 @@ def facts(found: dict[str, Any]) -> Iterator[str]:
     if found["metrics"]:
         yield f"metrics    {found['metrics']}"
     yield f"queues     {_queues(found['queues'])}"
+
+
+def _files(files: list[dict[str, str]]) -> Iterator[str]:
+    for one in files[:SHOWN]:
+        yield f"file       {one['path']}: {one['sentence']} Mend it with: {one['remedy']}"
+    if len(files) > SHOWN:
+        yield f"file       {len(files) - SHOWN} more are unusable; see: kingdom doctor"
 
 
 def _found_by_chamberlain(found: dict[str, Any]) -> Iterator[str]:

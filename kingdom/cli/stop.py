@@ -27,7 +27,7 @@ def parser() -> Parser:
 
 def run(call: Call) -> int:
     options = parser().read(call)
-    base = call.base()
+    base = call.base_of_any_format()
     if not stop(call, base):
         print("Nothing runs here.")
     if options.soldiers:

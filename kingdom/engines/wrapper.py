@@ -24,7 +24,7 @@ from contextlib import suppress
 from kingdom.engines import tree
 from kingdom.engines.output import Echo, cut
 from kingdom.engines.said import write_said
-from kingdom.store import disk
+from kingdom.store import disk, rights
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 STOP = signal.SIGUSR1  # ends it, like the others, and is held against nobody
@@ -99,8 +99,8 @@ class Wrapper:
 
     def run(self) -> dict[str, object]:
         out, err = str(self._spec["stdout"]), str(self._spec["stderr"])
-        self._output = disk.create_and_open(out, disk.MODE)
-        self._errors = disk.create_and_open(err, disk.MODE)
+        self._output = disk.create_and_open(out, rights.MODE)
+        self._errors = disk.create_and_open(err, rights.MODE)
         files = (self._output, self._errors)
         self._echo = Echo(f"{self._soldier}: {self._spec['task_id']}", out, err)
         status = self._await(self._start(_words(self._spec["argv"])), self._ends_program)

@@ -132,6 +132,12 @@ OF_GROUND = (
         "Let it run for a day, or if it is right: kingdom clean --clock-is-right.",
     ),
     Failure(
+        "no_access",
+        "never",
+        "This user may not use a file or directory of the kingdom.",
+        "See which, and what mends it, with: kingdom status.",
+    ),
+    Failure(
         "log_unwritable",
         "wait",
         "A log cannot be written.",

@@ -27,7 +27,7 @@ from kingdom.general.spec import Ended, SoldierFiles, Spec
 from kingdom.general.verdicts import Judgement
 from kingdom.models.manifest import Manifest
 from kingdom.models.result import ResultBase
-from kingdom.runtime.role import Setting
+from kingdom.runtime.role import Setting, is_of_machine
 from kingdom.runtime.secrets import Masker
 from kingdom.runtime.task_log import TaskLog
 
@@ -59,7 +59,12 @@ class Reporter:
     def started(self, attempt: Attempt) -> None:
         """Not yet done: a disk without room for this line has none for a soldier's files."""
         task = attempt.task
-        self._setting.internal.emit("task.started", {"task_id": task.id}, task.trace_id)
+        try:
+            self._setting.internal.emit("task.started", {"task_id": task.id}, task.trace_id)
+        except TryLater as error:
+            if is_of_machine(error):
+                raise
+            self._log.warning("log.not_written", error=str(error), type="task.started")
 
     def spawned(self, attempt: Attempt) -> None:
         spec = attempt.spec

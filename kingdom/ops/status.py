@@ -6,9 +6,10 @@ to import is imported only when nothing else can tell.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kingdom.clock import Clock, SystemClock
 from kingdom.errors import KingdomError
@@ -31,11 +32,13 @@ from kingdom.runtime.processes import (
 from kingdom.store.paths import BaseDir
 from kingdom.store.room import shortage
 from kingdom.store.state import read_json
+from kingdom.store.unusable import unusable
 from kingdom.topology import STREAMS
 
 if TYPE_CHECKING:
     from kingdom.settings.loading import Settings
 
+T = TypeVar("T")
 UP, STARTING, HUNG, DOWN = "up", "starting", "hung", "down"
 _APART = ("usage", "budget")  # of what was measured
 _COUNTED = tuple(name for name, stream in STREAMS.items() if not stream.flat)
@@ -44,7 +47,7 @@ _COUNTED = tuple(name for name, stream in STREAMS.items() if not stream.flat)
 def status(
     base: BaseDir, environment: Mapping[str, str], clock: Clock | None = None
 ) -> dict[str, Any]:
-    """All of it. A part that cannot be read says so and leaves the others be."""
+    """All of it. A part that cannot be read is left empty, and `files` says why."""
     now = (clock or SystemClock()).now().timestamp()
     told, measured = _told(base), health(base, now)
     used = measured["usage"] if measured else {}
@@ -63,14 +66,25 @@ def status(
         "engine": settings and _engine(settings, environment, base),
         "config_problem": problem,
         "disk_problem": shortage(base) or None,
+        "files": [one._asdict() for one in unusable(base)],
         "frozen": frozen(base),
         "metrics": _metrics(base),
         "watchers": watchers(base, now),
         "transport_problem": transport_problem(base),
-        "queues": counts(base, _COUNTED, {one for one in states() if one not in ENDED}),
+        "queues": _queues(base),
         "soldiers": [_since(one, now) | _used(used, one.get("id")) for one in soldiers(base)],
         "questions": questions(base),
     }
+
+
+def _queues(base: BaseDir) -> dict[str, dict[str, int]]:
+    """Of those that this user may look into."""
+    wanted = {one for one in states() if one not in ENDED}
+    found: dict[str, dict[str, int]] = {}
+    for name in _COUNTED:
+        with suppress(OSError):
+            found |= counts(base, (name,), wanted)
+    return found
 
 
 def health(base: BaseDir, now: float) -> dict[str, Any] | None:
@@ -234,7 +248,7 @@ def _engine(settings: Settings, environment: Mapping[str, str], base: BaseDir) -
 
 def frozen(base: BaseDir) -> dict[str, Any]:
     """Whether everything is, and which tasks are."""
-    names = Control(base).named("freeze")
+    names: list[str] = _seen(lambda: Control(base).named("freeze"), [])
     return {"all": EVERYTHING in names, "tasks": [one for one in names if one != EVERYTHING]}
 
 
@@ -263,7 +277,7 @@ def soldiers(base: BaseDir) -> list[dict[str, Any]]:
     """Those at work. While its general is down nobody strikes out one that has ended."""
     found = read_json(base.sessions_file, [])
     listed = [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
-    return [one for one in listed if _is_at_work(base, one)]
+    return _seen(lambda: [one for one in listed if _is_at_work(base, one)], listed)
 
 
 def _since(entry: dict[str, Any], now: float) -> dict[str, Any]:
@@ -284,4 +298,12 @@ def _is_at_work(base: BaseDir, entry: Mapping[str, Any]) -> bool:
 
 def questions(base: BaseDir) -> list[dict[str, Any]]:
     """Those that wait for a person."""
-    return [{"task_id": one.task_id, **one.written} for one in asked(base).open]
+    return _seen(lambda: [{"task_id": one.task_id, **one.written} for one in asked(base).open], [])
+
+
+def _seen(look: Callable[[], T], otherwise: T) -> T:
+    """What this user may not see is named by `files`."""
+    try:
+        return look()
+    except OSError:
+        return otherwise

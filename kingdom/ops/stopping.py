@@ -27,9 +27,17 @@ class Stopped:
 
 def running(base: BaseDir) -> list[Seat]:
     """Every role that runs, in the order they start, whoever started it."""
-    names = [name for name in disk.names(base.state) if _is_role(name)]
+    names = [name for name in _seats(base) if _is_role(name)]
     names.sort(key=lambda name: (START_ORDER.index(role_of(name)), name))
     return [seat for seat in (Seat(base, name) for name in names) if seat.is_taken()]
+
+
+def _seats(base: BaseDir) -> list[str]:
+    """In a directory that this user may not look into nobody is found; they end by themselves."""
+    try:
+        return disk.names(base.state)
+    except (PermissionError, NotADirectoryError):
+        return []
 
 
 def _is_role(name: str) -> bool:

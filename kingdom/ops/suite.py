@@ -82,7 +82,7 @@ class Suite:
         """Whether it has soldiers. A file that is damaged keeps nobody; one that cannot be read
         just now may name some."""
         try:
-            found = read_json(base.sessions_file, [])
+            found = read_json(base.sessions_file, [], needed=True)
         except OSError:
             return True
         entries = found if isinstance(found, list) else []

@@ -17,7 +17,7 @@ def detached(live: Callable[[], int], log: str) -> None:
 
     Comes back at once, in the caller only.
     """
-    output = disk.open_to_append(log)
+    output = _opened(log)
     flush()
     child = os.fork()
     if child:
@@ -42,10 +42,18 @@ def attached(live: Callable[[], int], log: str) -> None:
     """The same in a child that is asked to end when this process does, whatever that dies of."""
 
     def begin() -> int:
-        _redirect(disk.open_to_append(log))
+        _redirect(_opened(log))
         return live()
 
     fork(begin, lambda: None)
+
+
+def _opened(log: str) -> int:
+    """A log that cannot be written keeps nobody from starting; what it would say is lost."""
+    try:
+        return disk.open_to_append(log)
+    except OSError:
+        return disk.open_to_append(os.devnull)
 
 
 def _redirect(output: int) -> None:

@@ -12,12 +12,13 @@ import os
 import select
 import signal
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from types import FrameType
 
 from kingdom.clock import Clock, SystemClock
 from kingdom.errors import NeverWorks
 from kingdom.store import disk, leftovers
-from kingdom.store.locks import Lock
+from kingdom.store.locks import Lock, held_by, is_locked
 from kingdom.store.paths import BaseDir
 
 WARDEN = "warden"
@@ -72,7 +73,7 @@ class Seat:
             raise AlreadyRuns(self.name, self.holder(), self.base)
         try:
             for left_behind in (self._pid, self._heartbeat):
-                disk.remove(left_behind)
+                disk.clear_away(left_behind)
             leftovers.clear(self.base)
             disk.replace(self._pid, b"%d\n" % os.getpid(), sync=False)
         except OSError:
@@ -83,28 +84,28 @@ class Seat:
     def leave(self) -> None:
         """An orderly end. The lock goes with the process, so that a free seat means that its
         holder is gone; after any other end, what lies here is believed only with the lock held."""
-        disk.remove(self._heartbeat)
-        disk.remove(self._pid)
+        with suppress(OSError):  # whoever sits down next removes what is left
+            disk.remove(self._heartbeat)
+            disk.remove(self._pid)
 
     def is_taken(self) -> bool:
         """Asking shares the lock for a moment, so that those who ask do not meet each other."""
         if not disk.exists(self._lock):
             return False
         try:
-            lock = Lock(self._lock)
-        except FileNotFoundError:
-            return False
-        try:
-            return not lock.try_share()
-        finally:
-            lock.close()
+            return is_locked(self._lock)
+        except OSError:  # it cannot be opened to try: the system knows
+            return held_by(self._lock) is not None
 
     def holder(self) -> int | None:
         """The process that has it; None when nobody does, or it has not yet said its pid."""
         if not self.is_taken():
             return None
-        text = disk.head(self._pid, 32).strip()
-        return int(text) if text.isdigit() else None
+        try:
+            text = disk.head(self._pid, 32).strip()
+        except OSError:
+            text = b""
+        return int(text) if text.isdigit() else held_by(self._lock)
 
     def beat(self) -> None:
         disk.touch(self._heartbeat)
@@ -119,7 +120,7 @@ class Seat:
 
 
 def _changed(path: str) -> float | None:
-    facts = disk.facts_of(path)
+    facts = disk.facts_in_foreign(path)
     return None if facts is None else facts.st_mtime
 
 

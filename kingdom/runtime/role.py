@@ -19,7 +19,7 @@ from kingdom.bus.files.bus import FileBus
 from kingdom.bus.opening import open_bus
 from kingdom.bus.port import Accept
 from kingdom.clock import Clock, SystemClock
-from kingdom.errors import EXIT_DONE, EXIT_FAILED, KingdomError, TryLater
+from kingdom.errors import EXIT_DONE, EXIT_FAILED, KingdomError, NeverWorks, TryLater
 from kingdom.runtime.internal_log import InternalLog
 from kingdom.runtime.logging import configure, get_logger
 from kingdom.runtime.measures import Measures
@@ -28,6 +28,7 @@ from kingdom.runtime.own_output import OwnOutput
 from kingdom.runtime.processes import LONGEST_REST, EndAsked, Seat, keep_memory_private
 from kingdom.store.locks import Lock
 from kingdom.store.paths import BaseDir
+from kingdom.store.state import unread
 from kingdom.topology import role_of
 
 if TYPE_CHECKING:
@@ -39,7 +40,10 @@ LONGEST_WAIT = LONGEST_REST
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0  # after a step that may work another time
 # What a machine refuses for a while: no reason to fall over, and nothing a restart would mend.
 PASSING = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE)
+# What a person mends while the role waits: `kingdom status` says how.
+MENDABLE = (errno.EACCES, errno.EPERM, errno.EISDIR, errno.ENOTDIR, errno.ELOOP)
 
+SEE_STATUS = "It goes on without. See what mends it with: kingdom status"
 DISPLACED = "Its lock was removed or replaced, so another could take its place; it ends."
 
 
@@ -103,7 +107,7 @@ def run(
     patience = _Patience(asked)
     notifier = Notifier(environment, clock)
     try:
-        lock = patience.obtain(seat.take)
+        lock = patience.obtain(lambda: _taken(seat))
         if lock is None:
             return EXIT_DONE
         keep_memory_private()
@@ -118,6 +122,19 @@ def run(
         )
     finally:
         asked.close()
+
+
+def _taken(seat: Seat) -> Lock:
+    try:
+        return seat.take()
+    except OSError as error:
+        if not _is_mendable(error):
+            raise
+        raise NeverWorks(
+            f"{error.filename}: {error.strerror}.",
+            remedy="See what mends it with: kingdom status",
+            code="no_access",
+        ) from error
 
 
 def _beat(seat: Seat, lock: Lock, notifier: Notifier) -> None:
@@ -216,7 +233,10 @@ class _Patience:
         try:
             act()
         except (TryLater, OSError) as error:
-            if not may_pass(error) or (of_machine_only and not _passes(error)):
+            waits = (
+                is_of_machine(error) if of_machine_only else may_pass(error) or _is_mendable(error)
+            )
+            if not waits:
                 raise
             code = error.code if isinstance(error, TryLater) else "disk_refused"
             self._wait_for_better_times(str(error), code)
@@ -234,13 +254,21 @@ class _Patience:
 
 def may_pass(error: Exception) -> bool:
     """Whether the same may work another time."""
-    return isinstance(error, TryLater) or (isinstance(error, OSError) and _passes(error))
+    return isinstance(error, TryLater) or is_of_machine(error)
 
 
-def _passes(error: TryLater | OSError) -> bool:
+def is_of_machine(error: Exception) -> bool:
     """Whether it is the machine that refuses, and only for a while."""
+    return _errno(error) in PASSING
+
+
+def _is_mendable(error: Exception) -> bool:
+    return _errno(error) in MENDABLE
+
+
+def _errno(error: Exception) -> int | None:
     cause = error if isinstance(error, OSError) else error.__cause__
-    return isinstance(cause, OSError) and cause.errno in PASSING
+    return cause.errno if isinstance(cause, OSError) else None
 
 
 class _Loop:
@@ -254,6 +282,7 @@ class _Loop:
         self._output = OwnOutput(setting.base)
         self._patience = patience
         self._asked = patience.asked
+        self._said_unread: dict[str, str] = {}
 
     def begin(self) -> bool:
         """Recover and start, as often as it takes; False if it was asked to end before."""
@@ -271,6 +300,13 @@ class _Loop:
     def turn(self) -> None:
         self._patience.tries(self._turn)
 
+    def _say_what_was_unread(self) -> None:
+        while unread:
+            path, error = unread.popitem()
+            if self._said_unread.get(path) != error:
+                self._said_unread[path] = error
+                self._log.warning("state.unread", file=path, error=error, remedy=SEE_STATUS)
+
     def end(self) -> None:
         self._role.stop()
         with suppress(TryLater):  # whoever ends owes nobody a last count
@@ -279,6 +315,7 @@ class _Loop:
     def _turn(self) -> None:
         seconds = self._role.step()
         self._patience.beat()
+        self._say_what_was_unread()
         self._measures.keep()
         self._output.follow()
         if self._asked:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import errno
 import os
-import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -18,8 +17,9 @@ from functools import lru_cache
 from kingdom import pids
 from kingdom.store.libc import EXCHANGE, NO_REPLACE, rename, syncfs
 from kingdom.store.paths import TEMPORARY_PREFIX
+from kingdom.store.rights import MODE, open_rightly, refuse_irregular
 
-MODE = 0o644
+ASIDE = ".aside"  # what was in the way of a file, or was there and could not be read
 
 Stamp = tuple[int, int]
 
@@ -36,11 +36,24 @@ def stamp_at(path: str) -> Stamp:
 
 @contextmanager
 def _opened(path: str, flags: int) -> Iterator[int]:
-    descriptor = os.open(path, flags, MODE)
+    descriptor = open_rightly(path, flags)
     try:
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+def set_aside(path: str) -> str:
+    """Another name for what is in the way of a file; answers which."""
+    number = 1
+    while True:
+        aside = f"{path}{ASIDE}" + (f".{number}" if number > 1 else "")
+        try:
+            move_anything(path, aside)
+        except FileExistsError:
+            number += 1
+        else:
+            return aside
 
 
 def create(path: str, data: bytes, *, sync: bool = False) -> None:
@@ -139,6 +152,14 @@ def remove(path: str) -> bool:
     return True
 
 
+def clear_away(path: str) -> None:
+    """Nothing has this name afterwards; a directory is kept under another."""
+    try:
+        remove(path)
+    except IsADirectoryError:
+        set_aside(path)
+
+
 def remove_directory(path: str) -> None:
     """An empty one; OSError if there is something in it."""
     os.rmdir(path)
@@ -197,12 +218,21 @@ def sync_filesystem(path: str) -> None:
 
 
 def replace(path: str, data: bytes, *, sync: bool = True) -> None:
-    """Write-then-rename for state files of one writer: readers see the old or the new, whole."""
+    """Write-then-rename for state files of one writer: readers see the old or the new, whole.
+
+    What cannot be read is not lost: it gets another name, as does a directory in the way.
+    """
     directory, name = os.path.split(path)
     temporary = _temporary(directory, name)
     remove(temporary)
     create(temporary, data, sync=sync)
-    os.replace(temporary, path)
+    if not os.access(path, os.R_OK) and os.access(path, os.F_OK, follow_symlinks=False):
+        set_aside(path)
+    try:
+        os.replace(temporary, path)
+    except IsADirectoryError:
+        set_aside(path)
+        os.replace(temporary, path)
     if sync:
         sync_directory(directory)
 
@@ -215,14 +245,17 @@ def replace_by(source: str, target: str) -> None:
 def touch(path: str) -> None:
     """Its time is now; made, empty, if missing."""
     try:
-        os.utime(path)
+        os.utime(path, follow_symlinks=False)
     except FileNotFoundError:
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT, MODE))
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK, MODE))
+    except PermissionError:  # another user's, in a directory of ours
+        set_aside(path)
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK, MODE))
 
 
 def open_to_append(path: str) -> int:
     """A descriptor for the output of a process: every write goes to the end, whoever writes."""
-    return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, MODE)
+    return open_rightly(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 
 
 def append_line(path: str, data: bytes) -> None:
@@ -233,7 +266,7 @@ def append_line(path: str, data: bytes) -> None:
     Another's long line seen half written looks the same, so readers pass over empty lines.
     """
     with _opened(path, os.O_RDWR | os.O_APPEND | os.O_CREAT) as descriptor:
-        size = os.fstat(descriptor).st_size
+        size = refuse_irregular(descriptor, path).st_size
         if size and os.pread(descriptor, 1, size - 1) != b"\n":
             data = b"\n" + data
         if os.write(descriptor, data) < len(data):
@@ -241,18 +274,35 @@ def append_line(path: str, data: bytes) -> None:
 
 
 def open_file(path: str) -> int:
-    """A descriptor to read and write in place; made, with its name safe, if missing."""
+    """A descriptor to read and write in place; made, with its name safe, if missing. What is no
+    file is put out of the way."""
     try:
-        return os.open(path, os.O_RDWR)
-    except FileNotFoundError:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, MODE)
-        sync_directory(os.path.dirname(path))
+        descriptor = open_rightly(path, os.O_RDWR | os.O_NOFOLLOW)
+        try:
+            refuse_irregular(descriptor, path)
+        except OSError:
+            os.close(descriptor)
+            raise
         return descriptor
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        if error.errno not in (errno.EISDIR, errno.ELOOP, errno.EINVAL, errno.ENXIO):
+            raise
+        set_aside(path)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, MODE)
+    sync_directory(os.path.dirname(path))
+    return descriptor
+
+
+def open_lock(path: str) -> int:
+    """A descriptor to lock with; made if missing, whatever it is if not."""
+    return open_rightly(path, os.O_RDWR | os.O_CREAT)
 
 
 def open_to_read(path: str) -> int:
     """A descriptor for one who reads here and there, and follows links."""
-    return os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    return open_rightly(path, os.O_RDONLY)
 
 
 def close_file(descriptor: int) -> None:
@@ -303,9 +353,7 @@ def read(path: str, limit: int) -> tuple[bytes, os.stat_result]:
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
-        facts = os.fstat(descriptor)
-        if not stat.S_ISREG(facts.st_mode):
-            raise OSError(errno.EINVAL, "not a regular file", path)
+        facts = refuse_irregular(descriptor, path)
         if facts.st_size > limit:
             raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), path)
         data = os.read(descriptor, facts.st_size + 1)
@@ -335,6 +383,13 @@ def tail(path: str, size: int) -> bytes:
             return os.pread(descriptor, size, max(os.fstat(descriptor).st_size - size, 0))
     except FileNotFoundError:
         return b""
+
+
+def ends(path: str, size: int) -> tuple[bytes, bytes]:
+    """The first and the last bytes of a file, in one look."""
+    with _opened(path, os.O_RDONLY) as descriptor:
+        last = max(os.fstat(descriptor).st_size - size, 0)
+        return os.pread(descriptor, size, 0), os.pread(descriptor, size, last)
 
 
 def names(directory: str) -> list[str]:

@@ -11,6 +11,7 @@ import os
 from kingdom.errors import ConfigurationError
 from kingdom.store import disk
 from kingdom.store.paths import BaseDir
+from kingdom.store.rights import give_back_rights
 from kingdom.topology import STREAMS
 
 FORMAT = 1
@@ -20,6 +21,7 @@ _LARGEST = 64
 def read_format(base: BaseDir) -> int | None:
     """The version named there; None when there is no such file."""
     try:
+        give_back_rights(base.format_file)
         data, _ = disk.read(base.format_file, _LARGEST)
     except FileNotFoundError:
         return None
@@ -39,11 +41,23 @@ def _unreadable(base: BaseDir, what: str) -> ConfigurationError:
 
 
 def format_of(base: BaseDir) -> int:
-    """The version in force. Without the file it is 0, or none yet if there are no messages."""
-    named = read_format(base)
+    """The version in force. Without the file it is 0, or none yet if there are no messages.
+
+    The predecessor had no such file: one that tells nothing is this program's, as are the files of
+    a kingdom whose roles have run.
+    """
+    try:
+        named = read_format(base)
+    except ConfigurationError:
+        return FORMAT
     if named is not None:
         return named
-    return 0 if _has_messages(base) else FORMAT
+    return 0 if not _has_run(base) and _has_messages(base) else FORMAT
+
+
+def _has_run(base: BaseDir) -> bool:
+    """Whether roles of this program have: they do not start on files of another version."""
+    return disk.exists(base.metrics) or disk.exists(base.path("state", "warden", "lock"))
 
 
 def _has_messages(base: BaseDir) -> bool:
@@ -72,9 +86,13 @@ def check_format(base: BaseDir) -> None:
 
 
 def write_format(base: BaseDir) -> bool:
-    """Name the version, unless one is named; answers whether it was written."""
-    if disk.exists(base.format_file):
-        return False
+    """Name the version, unless one is named; answers whether it was written. What tells none
+    gives way."""
+    try:
+        if read_format(base) is not None:
+            return False
+    except ConfigurationError:
+        disk.set_aside(base.format_file)
     disk.make_directory(os.path.dirname(base.format_file))
     disk.replace(base.format_file, f"{FORMAT}\n".encode())
     return True

@@ -42,11 +42,9 @@ def _removed(path: str) -> bool:
 
 
 def _in(directory: str) -> list[str]:
-    if not os.path.isdir(directory):
-        return []
     paths = (
         os.path.join(directory, name)
-        for name in disk.names(directory)
+        for name in _names(directory)
         if name.startswith(TEMPORARY_PREFIX) and writer_is_gone(name)
     )
     return [path for path in paths if os.path.islink(path) or not os.path.isdir(path)]
@@ -64,5 +62,13 @@ def writer_is_gone(name: str) -> bool | None:
 
 
 def _below(directory: str, but: str = "") -> list[str]:
-    paths = (os.path.join(directory, name) for name in disk.names(directory))
+    paths = (os.path.join(directory, name) for name in _names(directory))
     return [path for path in paths if path != but and os.path.isdir(path)]
+
+
+def _names(directory: str) -> list[str]:
+    """None in what is no directory, or may not be looked into."""
+    try:
+        return disk.names(directory)
+    except (NotADirectoryError, PermissionError):
+        return []

@@ -11,21 +11,46 @@ import mmap
 import os
 from types import TracebackType
 
-_MODE = 0o644
+from kingdom.store import disk
 
 
 class Lock:
-    """An advisory lock between processes on a file of its own; the kernel frees it at death."""
+    """An advisory lock between processes on a file of its own; the kernel frees it at death.
+
+    A lock works on whatever lies under its name and can be opened at all, a directory too. What
+    cannot be opened is put out of the way, unless somebody has it locked.
+    """
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, _MODE)
+        self._open()
+
+    def _open(self) -> None:
+        try:
+            self._descriptor = _opened(self.path)
+        except OSError:
+            if held_by(self.path) is not None or not disk.exists(self.path):
+                raise
+            disk.set_aside(self.path)
+            self._descriptor = _opened(self.path)
+        self._facts = os.fstat(self._descriptor)
 
     def fileno(self) -> int:
         return self._descriptor
 
     def acquire(self) -> None:
+        """Of the file that has the name now: where somebody removed it, others wait at another."""
         fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+        while not self.is_in_place():
+            before = self._descriptor
+            try:
+                self._open()
+            finally:
+                if self._descriptor == before:
+                    fcntl.flock(before, fcntl.LOCK_UN)
+                else:
+                    os.close(before)
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX)
 
     def try_acquire(self) -> bool:
         return self._try(fcntl.LOCK_EX)
@@ -45,9 +70,9 @@ class Lock:
         """Whether its name still means this file; one that was removed locks nobody out."""
         try:
             facts = os.lstat(self.path)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return False
-        return os.path.samestat(facts, os.fstat(self._descriptor))
+        return os.path.samestat(facts, self._facts)
 
     def release(self) -> None:
         fcntl.flock(self._descriptor, fcntl.LOCK_UN)
@@ -56,7 +81,7 @@ class Lock:
         os.close(self._descriptor)
 
     def __enter__(self) -> Lock:
-        fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+        self.acquire()
         return self
 
     def __exit__(
@@ -66,6 +91,49 @@ class Lock:
         trace: TracebackType | None,
     ) -> None:
         fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+
+
+def _opened(path: str) -> int:
+    """Whoever may read it can lock it."""
+    try:
+        return disk.open_lock(path)
+    except (PermissionError, IsADirectoryError):
+        return disk.open_to_read(path)
+
+
+def is_locked(path: str) -> bool:
+    """Whether somebody has it alone; OSError if that cannot be tried. It changes nothing."""
+    try:
+        descriptor = disk.open_to_read(path)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        disk.close_file(descriptor)
+    return False
+
+
+def held_by(path: str) -> int | None:
+    """The process that has locked this file alone, as the system lists it; for a file that cannot
+    be opened to try."""
+    try:
+        inode = os.lstat(path).st_ino
+        with open("/proc/locks", encoding="ascii") as listed:
+            for line in listed:
+                words = line.split()
+                if words[1] == "FLOCK" and words[3] == "WRITE" and _inode_in(words[5]) == inode:
+                    return int(words[4])
+    except (OSError, IndexError, ValueError):
+        return None
+    return None
+
+
+def _inode_in(file: str) -> int:
+    """Of `device:device:inode`; file systems tell devices in two ways."""
+    return int(file.rpartition(":")[2])
 
 
 class Locks:
@@ -103,7 +171,7 @@ class SharedPage:
     """A page of memory that is the same in all of them, true until the machine goes down."""
 
     def __init__(self, path: str) -> None:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, _MODE)
+        descriptor = disk.open_file(path)
         try:
             # Not only long enough but there: with a full disk, a store into a hole is a SIGBUS.
             os.posix_fallocate(descriptor, 0, mmap.PAGESIZE)

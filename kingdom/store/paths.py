@@ -155,4 +155,6 @@ def _existing(base: BaseDir, source: str) -> BaseDir:
 
 
 def _is_kingdom(place: str) -> bool:
-    return os.path.isfile(os.path.join(place, "config", "system.yaml"))
+    """By its settings; one whose settings are gone can still be stopped."""
+    settings = os.path.join(place, "config", "system.yaml")
+    return os.path.isfile(settings) or os.path.lexists(os.path.join(place, "state", "format"))

@@ -7,7 +7,9 @@ once. Money is decimal and written as text. No cost means that nobody told a pri
 
 from __future__ import annotations
 
+import errno
 import json
+import stat
 from collections.abc import Iterable, Mapping
 from datetime import date
 from decimal import Decimal, InvalidOperation
@@ -15,6 +17,7 @@ from typing import Any, NamedTuple
 
 from kingdom.store import disk
 from kingdom.store.paths import BaseDir
+from kingdom.store.state import note_unread
 
 _CHUNK = 4 * 1024 * 1024
 _MILLIONTH, _CENT = Decimal("0.000001"), Decimal("0.01")
@@ -62,10 +65,24 @@ def note(base: BaseDir, day: date, one: Spent) -> None:
     told["cost_usd"] = told.pop("cost")
     is_new = not disk.exists(path)
     disk.make_directory(_directory(base))
-    disk.append_line(path, json.dumps(told, ensure_ascii=False).encode() + b"\n")
+    line = json.dumps(told, ensure_ascii=False).encode() + b"\n"
+    try:
+        disk.append_line(path, line)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS):
+            raise
+        disk.replace(path, _kept(path) + line)
     disk.sync_file(path)
     if is_new:
         disk.sync_directory(_directory(base))
+
+
+def _kept(path: str) -> bytes:
+    """What others may still read of a file that may not be written to, as far as it can be."""
+    try:
+        return disk.read(path, _CHUNK)[0]
+    except OSError:
+        return b""
 
 
 class Day:
@@ -83,10 +100,14 @@ class Day:
         facts = disk.facts_of(self._path)
         if facts is None or facts.st_ino != self._inode or facts.st_size < self._offset:
             self._offset, self._known = 0, {}
-        if facts is None or facts.st_size == self._offset:
+        if facts is None or facts.st_size == self._offset or not stat.S_ISREG(facts.st_mode):
             return False
         self._inode = facts.st_ino
-        descriptor = disk.open_to_read(self._path)
+        try:
+            descriptor = disk.open_to_read(self._path)
+        except PermissionError as error:
+            note_unread(self._path, error)
+            return False
         try:
             before = self._offset
             while lines := self._next(descriptor):

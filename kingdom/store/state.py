@@ -8,8 +8,14 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from kingdom.store import disk
+from kingdom.store.rights import give_back_rights
 
 LARGEST = 16 * 1024 * 1024
+
+_NO_FILE = (errno.ELOOP, errno.EINVAL, errno.EFBIG, errno.EISDIR, errno.ENXIO, errno.ENOTDIR)
+
+# What this process could not read and went on without, until it is said.
+unread: dict[str, str] = {}
 
 
 def write_json(path: str, value: Any, *, sync: bool = True) -> None:
@@ -30,20 +36,43 @@ def write_spelled(path: str, entries: Iterable[str], *, sync: bool = True) -> No
     disk.replace(path, whole.encode("utf-8", "backslashreplace"), sync=sync)
 
 
-def read_json(path: str, default: Any = None, *, loads: Callable[[bytes], Any] = json.loads) -> Any:
-    """What is there; `default` for a file that is missing, damaged or of another form.
+def read_json(
+    path: str,
+    default: Any = None,
+    *,
+    loads: Callable[[bytes], Any] = json.loads,
+    needed: bool = False,
+) -> Any:
+    """What is there; `default` for a file that is missing, damaged, of another form, or another
+    user's. State can be made anew, so none of that is a reason to stop.
 
-    State can be made anew, so a damaged file is no reason to stop.
+    With `needed`, a file that is there and may not be read is an OSError: it is worth to wait until
+    someone gives the right to it.
     """
     try:
-        data, _ = disk.read(path, LARGEST)
+        data = _content(path)
     except FileNotFoundError:
         return default
     except OSError as error:
-        if error.errno in (errno.ELOOP, errno.EINVAL, errno.EFBIG):
-            return default
-        raise
+        if error.errno not in _NO_FILE and (needed or not isinstance(error, PermissionError)):
+            raise
+        note_unread(path, error)
+        return default
     try:
         return loads(data)
     except (ValueError, RecursionError):
         return default
+
+
+def note_unread(path: str, error: OSError) -> None:
+    """This process goes on without it, and says so."""
+    unread[path] = error.strerror or str(error)
+
+
+def _content(path: str) -> bytes:
+    try:
+        return disk.read(path, LARGEST)[0]
+    except PermissionError:
+        if not give_back_rights(path):
+            raise
+        return disk.read(path, LARGEST)[0]

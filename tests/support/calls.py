@@ -15,13 +15,13 @@ from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from kingdom.store import disk, libc, locks
+from kingdom.store import disk, libc, locks, rights
 
-MODULES = (disk, libc, locks)
+MODULES = (disk, libc, locks, rights)
 NAMES = ("os", "fcntl", "_libc")
 
 # These ask the interpreter, not the kernel's file systems.
-NOT_CALLS = {"fsencode", "fsdecode", "strerror", "getpid"}
+NOT_CALLS = {"fsencode", "fsdecode", "strerror", "getpid", "geteuid"}
 
 # What these do, a dead process has not done: before and after them the disk is the same.
 CHANGE_NOTHING = {

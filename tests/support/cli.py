@@ -97,13 +97,13 @@ def kingdom(
             ).returncode  # fmt: skip
         else:
             descriptors = [file.fileno() for file in files]
-            code = in_child(lambda: _become_kingdom(typed, descriptors, str(cwd), surroundings))
+            code = in_child(lambda: run_main(typed, descriptors, str(cwd), surroundings))
         said = [_content(file) for file in (out, err)]
     assert "Traceback" not in said[0] + said[1], said
     return Said(code, *said)
 
 
-def _become_kingdom(
+def run_main(
     words: list[str], descriptors: list[int], cwd: str, surroundings: dict[str, str]
 ) -> None:
     """What the interpreter does at its start, and then what the program does."""

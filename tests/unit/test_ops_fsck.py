@@ -551,3 +551,10 @@ def test_only_what_is_broken_is_repaired_while_messages_move(base: BaseDir) -> N
     made = worker.end()
     assert counts(base)["events/dispatched"] == 8
     assert made + 8 == sum(counts(base).values())
+
+
+def test_what_is_in_the_place_of_a_file(base: BaseDir) -> None:
+    os.makedirs(base.path("state/king/lock"))
+    assert found(base) == [("files", "state/king/lock")]
+    assert fix(base) == ["It is lock.aside now."]
+    assert [(one.path, one.note) for one in examine(base)] == [("state/king/lock.aside", True)]

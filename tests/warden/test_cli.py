@@ -108,7 +108,7 @@ def test_a_wrong_configuration_does_not_cost_the_kingdom_that_runs(base: BaseDir
 
 
 def test_a_role_that_cannot_start_is_explained_by_its_last_lines(base: BaseDir) -> None:
-    os.makedirs(base.path("state", "king", "pid", "full"))
+    Path(base.path("state", "king")).write_text("not a directory")
     said = kingdom("start", base=base)
     assert said.code == 1
     assert said.out == f"Running (pid {pid_of(base)}): chamberlain, sentinel, envoy, gen-a.\n"
@@ -117,7 +117,8 @@ def test_a_role_that_cannot_start_is_explained_by_its_last_lines(base: BaseDir) 
         "kingdom: king did not start: exit code 1. It is tried again; see: kingdom status"
     )
     assert lines[0].startswith("    [")
-    assert "role.crashed IsADirectoryError: " in lines[0]
+    assert "role.failed" in lines[0]
+    assert f"{base.path('state', 'king', 'lock')}: Not a directory." in lines[0]
     king = next(one for one in status(base)["roles"] if one["name"] == "king")
     assert king["last_end"] == "exit code 1"
 

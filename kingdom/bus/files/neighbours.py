@@ -12,10 +12,11 @@ from contextlib import ExitStack, contextmanager
 from kingdom.bus.files.journal import Journal
 from kingdom.bus.files.ledger import Ledger
 from kingdom.bus.files.places import Places
-from kingdom.bus.files.slot import Slot, others
+from kingdom.bus.files.slot import Slot, numbers, others
 from kingdom.bus.lease import Holder
 from kingdom.bus.port import Recovered
 from kingdom.errors import TryLater
+from kingdom.store.state import note_unread
 
 
 class Neighbours:
@@ -30,7 +31,7 @@ class Neighbours:
         dead: list[tuple[Slot, Journal]] = []
         repair = self._ledger.repair
         with ExitStack() as stack:
-            for slot in self._others(stack):
+            for slot in self._readable(stack):
                 is_free = slot.life.try_acquire()
                 if is_free:
                     stack.callback(slot.life.release)
@@ -77,6 +78,21 @@ class Neighbours:
                     journals.append((slot, journal))
             ledger.make_safe(journals)
             yield
+
+    def _readable(self, stack: ExitStack) -> Iterator[Slot]:
+        """Of the others, those that this user may write to. What lies in the rest waits until
+        someone gives the right to it: it is applied then, however late."""
+        for number in numbers(self._places):
+            if number == self._ledger.slot.number:
+                continue
+            try:
+                slot = Slot(self._places, number)
+            except PermissionError as error:
+                note_unread(str(error.filename), error)
+                continue
+            stack.callback(slot.close)
+            if slot.is_writable():
+                yield slot
 
     def _others(self, stack: ExitStack) -> list[Slot]:
         found = others(self._places, self._ledger.slot)

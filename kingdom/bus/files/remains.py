@@ -10,7 +10,7 @@ from kingdom.bus.files.caretaker import Caretaker
 from kingdom.bus.files.intake import is_blank
 from kingdom.bus.files.journal import Entry, Journal
 from kingdom.bus.files.places import Places
-from kingdom.bus.files.slot import Kept, Slot
+from kingdom.bus.files.slot import Kept, Slot, numbers
 from kingdom.store import disk
 
 
@@ -65,8 +65,7 @@ def only_in_attic(caretaker: Caretaker) -> list[Kept]:
 
 def _dead_slots(places: Places) -> Iterator[Slot]:
     """Each with its life lock held while it is looked at, so that nobody takes it over."""
-    names = {name.partition(".")[0] for name in disk.names(places.journals)}
-    for number in sorted(int(name) for name in names if name.isdecimal()):
+    for number in numbers(places):
         with _opened(Slot(places, number)) as slot:
             if slot.life.try_acquire():
                 yield slot

@@ -33,20 +33,24 @@ class Sequence:
         today = now.astimezone(zone).strftime("%Y%m%d")
         path = self._places.base.sequence_file(self._kind)
         with self._lock:
-            descriptor = disk.open_file(path)
             try:
-                day, last = self._read(descriptor)
-                if today > day:
-                    day, last = today, 0
-                disk.write_at(descriptor, f"{day}:{last + count:03d}\n".encode(), 0)
-                if self._sync:
-                    disk.sync_data(descriptor)
-            finally:
-                disk.close_file(descriptor)
+                descriptor = disk.open_file(path)
+            except PermissionError:  # another user's: one of ours comes in its place
+                day, last = _of_day(today, self.last() or self.highest())
+                disk.replace(path, f"{day}:{last + count:03d}\n".encode(), sync=self._sync)
+            else:
+                day, last = self._take_in_place(descriptor, today, count)
         return [f"{self._kind}-{day}-{number:03d}" for number in range(last + 1, last + count + 1)]
 
-    def _read(self, descriptor: int) -> tuple[str, int]:
-        return _last_in(disk.read_at(descriptor, 64, 0)) or self.highest()
+    def _take_in_place(self, descriptor: int, today: str, count: int) -> tuple[str, int]:
+        try:
+            day, last = _of_day(today, _last_in(disk.read_at(descriptor, 64, 0)) or self.highest())
+            disk.write_at(descriptor, f"{day}:{last + count:03d}\n".encode(), 0)
+            if self._sync:
+                disk.sync_data(descriptor)
+        finally:
+            disk.close_file(descriptor)
+        return day, last
 
     def last(self) -> tuple[str, int] | None:
         """Day and number of the id given last; None if the file is missing or damaged."""
@@ -80,6 +84,11 @@ class Sequence:
 
     def close(self) -> None:
         self._lock.close()
+
+
+def _of_day(today: str, last: tuple[str, int]) -> tuple[str, int]:
+    """A new day begins with the first number; the date never goes back."""
+    return (today, 0) if today > last[0] else last
 
 
 def _last_in(data: bytes) -> tuple[str, int] | None:

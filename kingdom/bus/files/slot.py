@@ -16,6 +16,7 @@ from kingdom.bus.files.places import SUFFIX, Places
 from kingdom.bus.lease import Holder
 from kingdom.store import disk
 from kingdom.store.locks import Lock
+from kingdom.store.rights import may_change
 
 
 @dataclass(frozen=True)
@@ -37,14 +38,30 @@ class Slot:
         self.life = Lock(f"{path}.life")
         self.commit = Lock(f"{path}.commit")
         self._journal_path = f"{path}.journal"
+        self._mark_path = f"{path}.mark"
 
     def open_journal(self, *, sync: bool, capacity: int = CAPACITY) -> Journal:
         process = Holder.of_this_process("").process
         return Journal(self._journal_path, process, sync=sync, capacity=capacity)
 
+    def is_writable(self) -> bool:
+        """Whether this user may write here at all."""
+        return may_change(self._journal_path) and may_change(self._mark_path)
+
+    def is_usable(self) -> bool:
+        """Whether it is free, too: somebody may have removed the lock of a process that lives."""
+        if not self.is_writable():
+            return False
+        owner = Holder.parse(f"@{self.owner()}")
+        is_ours = owner is not None and owner.process == Holder.of_this_process("").process
+        return owner is None or is_ours or not owner.is_alive()
+
     def owner(self) -> str:
         """The process that wrote here last; looked up without touching the journal."""
-        return process_in(disk.head(self._journal_path, HEADER_SIZE))
+        try:
+            return process_in(disk.head(self._journal_path, HEADER_SIZE))
+        except OSError:  # no file, or another user's
+            return ""
 
     def attic_name(self, stream: str, state: str, id_: str, revision: int) -> str:
         return f"{self.attic}/{stream}~{state}~{id_}~{revision}{SUFFIX}"
@@ -67,8 +84,13 @@ class Slot:
 def first_free(places: Places) -> Slot:
     """The lowest-numbered slot whose owner is gone; it is this process's from now on."""
     for number in itertools.count():
-        slot = Slot(places, number)
-        if slot.life.try_acquire():
+        try:
+            slot = Slot(places, number)
+        except PermissionError:  # another has it, and its lock became someone else's
+            if not disk.exists(os.path.join(places.journals, f"{number}.life")):
+                raise
+            continue
+        if slot.life.try_acquire() and slot.is_usable():
             disk.make_directory(slot.attic)
             return slot
         slot.close()
@@ -77,5 +99,10 @@ def first_free(places: Places) -> Slot:
 
 def others(places: Places, own: Slot) -> list[Slot]:
     """Every other slot there is, in order. The caller closes them."""
-    numbers = {int(name.partition(".")[0]) for name in disk.names(places.journals)}
-    return [Slot(places, number) for number in sorted(numbers - {own.number})]
+    return [Slot(places, number) for number in numbers(places) if number != own.number]
+
+
+def numbers(places: Places) -> list[int]:
+    """Of all slots there are, in order."""
+    named = {name.partition(".")[0] for name in disk.names(places.journals)}
+    return sorted(int(name) for name in named if name.isdecimal())

@@ -39,7 +39,7 @@ class Journal:
         self._path = os.path.join(base.results, f"{lineage}-{SUFFIX}")
         self._sync = sync
         try:
-            found = read_json(self._path)
+            found = read_json(self._path, needed=True)
         except OSError as error:
             raise JournalFailed(f"{self._path} cannot be read: {error.strerror}.") from error
         kept: dict[str, Any] = found if isinstance(found, dict) else {}

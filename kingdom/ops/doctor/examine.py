@@ -21,6 +21,7 @@ PLACE: tuple[Check, ...] = (
     place.keeper,
     surroundings.tell,
     order.directories,
+    order.files,
     order.secrets,
     order.others,
     order.temporaries,

@@ -7,6 +7,7 @@ import os
 import shlex
 import stat
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from kingdom.ops.doctor.finding import PROBLEM, WARNING, Finding, Patient, fine
 from kingdom.ops.init import directories as all_directories
@@ -14,6 +15,7 @@ from kingdom.ops.systemd.units import environment_file
 from kingdom.runtime.processes import WARDEN, Seat
 from kingdom.store import disk, leftovers
 from kingdom.store.paths import PLACES, BaseDir
+from kingdom.store.unusable import mend, unusable
 from kingdom.topology import GENERAL_PREFIX, START_ORDER
 
 _FIX = "Mend it with: kingdom doctor --fix"
@@ -32,6 +34,17 @@ def _maker(path: str) -> Callable[[], str]:
         return "It was made."
 
     return fix
+
+
+def files(patient: Patient) -> Iterator[Finding]:
+    """What this user cannot work with, in all of the base directory."""
+    base = _base(patient)
+    for one in unusable(base, everything=True):
+        fix = partial(mend, base, one) if one.fix else None
+        more = "; or: kingdom doctor --fix" if one.fix else ""
+        sentence = f"{one.path}: {one.sentence}"
+        state = WARNING if one.is_aside else PROBLEM
+        yield Finding(state, "file", sentence, f"Mend it with: {one.remedy}{more}", fix)
 
 
 def secrets(patient: Patient) -> Iterator[Finding]:

@@ -13,6 +13,7 @@ from kingdom.ops.fsck.survey import Survey
 from kingdom.ops.init import directories
 from kingdom.store import disk
 from kingdom.store.formats import FORMAT, format_of, read_format, write_format
+from kingdom.store.unusable import Unusable, mend, unusable
 
 _FILE = stat.S_IRUSR | stat.S_IWUSR
 _DIRECTORY = stat.S_IRWXU
@@ -96,6 +97,19 @@ def rights(survey: Survey) -> Iterator[Finding]:
             path = os.path.join(place.directory, name)
             if os.path.isfile(path) and not os.access(path, os.R_OK):
                 yield forbidden(survey, path)
+
+
+def unusable_files(survey: Survey) -> Iterator[Finding]:
+    """Every file is one, and this user may work with it."""
+    for one in unusable(survey.base, everything=True):
+        if disk.exists(survey.base.path(one.path)):
+            fix = _mend(one) if one.fix else None
+            repair = by_fix(one.remedy) if one.fix else one.remedy
+            yield Finding("files", one.path, one.sentence, repair, fix, note=one.is_aside)
+
+
+def _mend(one: Unusable) -> Fix:
+    return lambda workshop: mend(workshop.base, one)
 
 
 def forbidden(survey: Survey, path: str) -> Finding:

@@ -17,6 +17,7 @@ CHECKS: dict[str, Check] = {
     "directories": checks_base.missing_directories,
     "file_system": checks_base.one_file_system,
     "rights": checks_base.rights,
+    "files": checks_base.unusable_files,
     "commits": checks_bus.unshown_commits,
     "attic": checks_bus.attic,
     "messages": checks_queue.invalid_messages,
@@ -46,7 +47,9 @@ def _examine_once(base: BaseDir) -> list[Finding]:
     first = _run(CHECKS["format"], survey)
     if first and first[0].fix is None:
         return first  # files of another version are not ours to judge
-    return [finding for check in CHECKS.values() for finding in _run(check, survey)]
+    found = [finding for check in CHECKS.values() for finding in _run(check, survey)]
+    said = {one.path for one in found if one.check != "files"}
+    return [one for one in found if one.check != "files" or one.path not in said]
 
 
 def _run(check: Check, survey: Survey) -> list[Finding]:

@@ -49,7 +49,7 @@ class Known:
 
     @classmethod
     def read(cls, path: str, api_url: str) -> Self:
-        kept = read_json(path, {})
+        kept = read_json(path, {}, needed=True)
         try:
             if kept["api_url"] != api_url:
                 return cls(api_url)

@@ -120,7 +120,7 @@ def state_path(base: BaseDir) -> str:
 
 def read(path: str, url: str) -> Known:
     """Nothing is known of another Jira, nor from a file that is damaged."""
-    kept = read_json(path, {})
+    kept = read_json(path, {}, needed=True)
     try:
         if kept["url"] != url:
             return Known(url)

@@ -85,6 +85,10 @@ OF_GROUND: dict[str, tuple[str, str]] = {
         "시계가 하루 넘게 바뀌었거나, 아직 하루 동안 지켜보지 못했습니다.",
         "하루를 기다리거나, 지금 시계가 맞으면: kingdom clean --clock-is-right",
     ),
+    "no_access": (
+        "이 사용자는 킹덤의 파일이나 디렉터리를 쓸 수 없습니다.",
+        "어느 것인지, 어떻게 고치는지 보려면: kingdom status",
+    ),
     "log_unwritable": (
         "기록 파일에 쓸 수 없습니다.",
         "디스크 공간을 비우거나 logs/ 권한을 확인하십시오.",
