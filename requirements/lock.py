@@ -7,7 +7,8 @@
 
 The groups are `runtime`, `build` and the extras of pyproject.toml. They are resolved together, for
 every Python and system at once, and a package is pinned in the first group that needs it. What
-needs it stands below it, after `# via`.
+needs it stands below it, after `# via`. A package without a wheel for a system is compiled there
+from its locked source; what it is compiled with is not locked.
 """
 
 from __future__ import annotations
