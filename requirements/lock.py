@@ -85,11 +85,12 @@ def arrange(pins: list[Pin]) -> dict[str, str]:
 def refresh(options: list[str]) -> None:
     project = tomllib.loads(read("pyproject.toml"))["project"]
     oldest = project["requires-python"].removeprefix(">=")
+    before = locked()
     with tempfile.TemporaryDirectory() as directory:
         # What lies there already, uv keeps if it can.
         path = os.path.join(directory, "lock.txt")
         with open(path, "w", encoding="utf-8") as file:
-            file.writelines(pin.text for text in locked().values() for pin in pins_in(text))
+            file.writelines(pin.text for text in before.values() for pin in pins_in(text))
         command = ["uv", "pip", "compile", "-", "--output-file", path, "--quiet", "--no-header"]
         command += ["--universal", "--python-version", oldest, "--fork-strategy", "fewest"]
         command += ["--generate-hashes", *options]
@@ -101,11 +102,13 @@ def refresh(options: list[str]) -> None:
         if done.returncode:
             sys.exit(done.returncode)
         files = arrange(pins_in(read(path)))
-    for group in locked().keys() - files.keys():
+    for group in before.keys() - files.keys():
         os.unlink(os.path.join(PLACE, f"{group}.txt"))
     for group, text in files.items():
-        with open(os.path.join(PLACE, f"{group}.txt"), "w", encoding="utf-8") as file:
-            file.write(text)
+        # A file with a new date is installed anew.
+        if text != before.get(group):
+            with open(os.path.join(PLACE, f"{group}.txt"), "w", encoding="utf-8") as file:
+                file.write(text)
 
 
 def check() -> None:

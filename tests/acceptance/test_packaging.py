@@ -24,7 +24,7 @@ REMEDY = "The lock is not current: refresh it with: bin/lock"
 
 
 def lock(*arguments: str, root: Path = ROOT) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, root / "requirements/lock.py", *arguments]
+    command = [sys.executable, str(root / "requirements/lock.py"), *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
@@ -121,15 +121,23 @@ class TestLock:
             assert len(pins) == text.count("==") - text.count(" == '") > 0
             assert not re.search("//|^ *-(?!-hash)", text, re.M)
 
-    def test_cannot_be_refreshed_without_uv(self, tmp_path: Path) -> None:
-        tools = Toolbox(tmp_path / "tools")
-        environment = {"PATH": str(tools.place), "KINGDOM_PYTHON": sys.executable}
-        refused = subprocess.run(
-            [ROOT / "bin/lock"], env=environment,
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        assert (refused.returncode, refused.stderr.count("\n")) == (1, 1)
-        assert "needs uv: install it with: " in refused.stderr
+    def test_is_refreshed_with_uv(self, tmp_path: Path) -> None:
+        checkout = Checkout(tmp_path / "kingdom", Toolbox(tmp_path / "tools"))
+        change("pyproject.toml", '  "psutil', '  "ours>=1",\n\\g<0>')(checkout.place)
+        change("pyproject.toml", "\nbench = .*", "")(checkout.place)
+        checkout.environment["KINGDOM_PYTHON"] = sys.executable
+        without = checkout.run(checkout.place / "bin/lock")
+        assert (without.status, without.err.count("\n")) == (1, 1)
+        assert "needs uv: install it with: " in without.err
+
+        # It gets what was pinned in its fifth argument, and what is asked for on its input.
+        pin = f"ours==1.0 \\\\\\n    --hash=sha256:{'0' * 64}\\n"
+        checkout.tools.add("uv", f"grep -Fx 'ours>=1' && printf '{pin}' >>\"$5\"")
+        assert checkout.run(checkout.place / "bin/lock").status == 0
+        assert lock("--check", root=checkout.place).returncode == 0
+        assert sorted(os.listdir(checkout.place / "requirements")) == [
+            "build.txt", "dev.txt", "lock.py", "runtime.txt",
+        ]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
