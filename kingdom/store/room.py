@@ -86,12 +86,12 @@ def _top(base: BaseDir, path: str, mount: Mount) -> str:
 
 
 def _apart(path: str) -> DiskProblem:
-    quoted = shlex.quote(path)
+    there, new, old = (shlex.quote(one) for one in (path, f"{path}.new", f"{path}.old"))
     if os.path.islink(path):
-        steps = f"rm {quoted} && mv {shlex.quote(os.path.realpath(path))} {quoted}"
+        copied, removed = shlex.quote(os.path.realpath(path)), f"rm {there}"
     else:
-        new, old = shlex.quote(f"{path}.new"), shlex.quote(f"{path}.old")
-        steps = f"cp -a {quoted} {new} && umount {quoted} && mv {quoted} {old} && mv {new} {quoted}"
+        copied, removed = there, f"umount {there} && mv {there} {old}"
+    steps = f"cp -a {copied} {new} && {removed} && mv {new} {there}"
     return DiskProblem(
         path,
         "is on another file system than the rest of queue/ and state/, so no message can be moved "
