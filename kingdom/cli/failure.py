@@ -26,6 +26,7 @@ REMEDIES = {
     errno.ENFILE: "Raise the system's limit on open files.",
     errno.EIO: "Look at the disk: dmesg says what is wrong with it.",
     errno.ESTALE: "Mount the network file system again.",
+    errno.EXDEV: "See what is wrong with: kingdom doctor",
     errno.ENOTDIR: "See what is wrong with: kingdom fsck",
     errno.ELOOP: "See what is wrong with: kingdom fsck",
     errno.ENAMETOOLONG: "Choose a shorter name.",

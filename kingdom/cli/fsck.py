@@ -33,7 +33,8 @@ def run(call: Call) -> int:
     from kingdom.ops.fsck.examine import examine
 
     repaired = _repair(call, base, aloud=not options.json) if options.fix else []
-    findings = examine(base)
+    tried = {one.finding: one.sentence for one in repaired}
+    findings = [_with_what_was_tried(finding, tried) for finding in examine(base)]
     left = [finding for finding in findings if not finding.note]
     if options.json:
         print_json(
@@ -52,13 +53,21 @@ def _repair(call: Call, base: BaseDir, *, aloud: bool) -> list[Any]:
     from kingdom.bus.opening import open_bus
     from kingdom.ops.fsck.repair import repair
 
-    settings = settings_from(call, base, "system")
     repaired = []
-    for done in repair(base, lambda: open_bus(base, settings)):
+    # Only when one is needed: what makes a setting readable again works without it.
+    for done in repair(base, lambda: open_bus(base, settings_from(call, base, "system"))):
         repaired.append(done)
         if aloud:
             print(harmless(f"{done.finding.path}: {done.finding.sentence} {done.sentence}"))
     return repaired
+
+
+def _with_what_was_tried(finding: Any, tried: dict[Any, str]) -> Any:
+    """What was repaired and is still so is not told to be repaired in the same way."""
+    from dataclasses import replace
+
+    said = tried.get(finding)
+    return finding if said is None else replace(finding, repair=f"--fix did not help: {said}")
 
 
 def _plain(finding: Any) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import closing
 
+from kingdom.cli.backup import say_what_is_not_in_it
 from kingdom.cli.call import Call
 from kingdom.cli.failure import say
 from kingdom.cli.opening import settings_from
@@ -68,5 +69,6 @@ def _migrate(call: Call, base: BaseDir, planned: object, named: str | None) -> s
     settings = settings_from(call, base, "system")
     with closing(open_bus(base, settings)) as bus:
         written = backup(base, bus, target)
+        say_what_is_not_in_it(written)
         migrate(base, bus, planned)
     return written.path

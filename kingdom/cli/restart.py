@@ -36,7 +36,9 @@ def run(call: Call) -> int:
         print(f"{name} runs anew (pid {anew}).")
         return EXIT_DONE
     from kingdom.ops.restarting import limited_to
+    from kingdom.ops.starting import refuse_unfit_disk
 
+    refuse_unfit_disk(base)
     only = limited_to(base)
     suite = suite_of(call, base, only)  # what could not start again is not stopped
     if manager:

@@ -47,11 +47,12 @@ def run(call: Call) -> int:
 
 
 def start(call: Call, base: BaseDir, only: list[str], *, foreground: bool = False) -> int:
-    from kingdom.ops.starting import forget_measurements, refuse_second, run_here
+    from kingdom.ops.starting import forget_measurements, refuse_second, refuse_unfit_disk, run_here
     from kingdom.ops.starting import start as start_in_background
     from kingdom.ops.systemd.manager import keeper
 
     refuse_second(base)
+    refuse_unfit_disk(base)
     suite = suite_of(call, base, only)
     if manager := keeper(base, call.environment):
         from kingdom.cli import by_systemd

@@ -10,7 +10,6 @@ from kingdom.cli.output import age, count, harmless, print_json, print_table
 from kingdom.cli.parser import Parser
 from kingdom.errors import EXIT_DONE
 from kingdom.runtime.processes import STALE_AFTER
-from kingdom.store.room import MAKE_ROOM
 
 HEADINGS = ("ROLE", "STATE", "PID", "UP", "HEARTBEAT", "RESTARTS", "NOTE")
 SHOWN = 6  # files that are wrong; doctor lists all
@@ -103,7 +102,7 @@ def facts(found: dict[str, Any]) -> Iterator[str]:
         kept = " Until then the last good one is in force." if found["roles"] else ""
         yield f"config     {found['config_problem']}{kept}"
     if found["disk_problem"]:
-        yield f"disk       {found['disk_problem']} {MAKE_ROOM}"
+        yield f"disk       {found['disk_problem']}"
     yield from _files(found["files"])
     yield from _found_by_chamberlain(found)
     if found["systemd"]:

@@ -1,17 +1,22 @@
-"""What an archive looks like: `kingdom/…` for every file, then a manifest with their checksums."""
+"""What an archive looks like: `kingdom/…` for every file and directory, then a manifest with the
+files' checksums."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import asdict, dataclass, field, fields
+from typing import IO, Any
 
 from kingdom.errors import InvalidFile
 
 ROOT = "kingdom/"
 MANIFEST = "kingdom-manifest.json"
-ARCHIVE_FORMAT = 1
+ARCHIVE_FORMAT = 2  # the first had no directories, and not every mode
+LARGEST = 1024**3  # bytes of one file
+# An archive is no way to give a program the rights of another user.
+FILE_MODE = 0o777
+DIRECTORY_MODE = 0o3777
 
 
 @dataclass
@@ -29,13 +34,29 @@ class Manifest:
     def from_json(data: bytes) -> Manifest:
         try:
             found: Any = json.loads(data)
-            return Manifest(**found)
-        except (ValueError, TypeError):
+            known = {one.name for one in fields(Manifest)}
+            return Manifest(**{key: value for key, value in found.items() if key in known})
+        except (ValueError, TypeError, AttributeError):
             raise damaged("its manifest is not readable") from None
 
 
-def checksum(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
+class Summed:
+    """A file that is read, and the checksum of what was read so far."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._sum = hashlib.sha256()
+        self.size = 0
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._file.read(size)
+        self._sum.update(data)
+        self.size += len(data)
+        return data
+
+    @property
+    def checksum(self) -> str:
+        return self._sum.hexdigest()
 
 
 def damaged(what: str) -> InvalidFile:

@@ -1,7 +1,8 @@
 """Writes an archive of a kingdom while everything in it runs.
 
 Everyone else stands still only while files are copied (see `snapshot`). The archive is written
-under a temporary name and renamed when it is whole and safe on disk.
+under a temporary name and renamed when it is whole and safe on disk. What could not be read is
+named, and is no reason to be without one.
 """
 
 from __future__ import annotations
@@ -10,18 +11,18 @@ import io
 import os
 import tarfile
 from dataclasses import dataclass
+from typing import IO, cast
 
 from kingdom import __version__
 from kingdom.bus.files.bus import FileBus
 from kingdom.clock import SystemClock, isoformat
 from kingdom.errors import UsageError
-from kingdom.ops.archive import MANIFEST, ROOT, Manifest, checksum
-from kingdom.ops.snapshot import Snapshot, own_temporary, snapshot
+from kingdom.ops.archive import MANIFEST, ROOT, Manifest, Summed
+from kingdom.ops.snapshot import Missing, Saved, Snapshot, own_temporary, snapshot
 from kingdom.store import disk
 from kingdom.store.formats import format_of
 from kingdom.store.leftovers import writer_is_gone
 from kingdom.store.paths import TEMPORARY_PREFIX, BaseDir
-from kingdom.store.trees import files_below
 
 MODE = 0o600  # what people wrote to each other is nobody else's business
 MARK = "-kingdom-archive"
@@ -32,6 +33,7 @@ class Written:
     path: str
     files: int
     size: int
+    missing: list[Missing]
     skipped: list[str]
 
 
@@ -52,7 +54,8 @@ def backup(base: BaseDir, bus: FileBus, target: str, *, with_logs: bool = False)
         _put_in_place(temporary, target)
     finally:
         disk.remove(temporary)
-    return Written(target, len(manifest.files), os.path.getsize(target), taken.skipped)
+    size = os.path.getsize(target)
+    return Written(target, len(manifest.files), size, taken.missing, taken.skipped)
 
 
 def clear_abandoned(directory: str, mark: str) -> list[str]:
@@ -91,26 +94,29 @@ def _write(path: str, taken: Snapshot, manifest: Manifest) -> None:
     descriptor = disk.create_and_open(path, MODE)
     with os.fdopen(descriptor, "wb") as file:
         with tarfile.open(fileobj=file, mode="w:gz", compresslevel=6) as archive:
-            for source in files_below(taken.root):
-                name = os.path.relpath(source, taken.root)
-                manifest.files[name] = _add(archive, source, ROOT + name)
-            _add_data(archive, MANIFEST, manifest.to_json())
+            for name, saved in taken.saved.items():
+                if saved.is_directory:
+                    archive.addfile(_member(name, saved, tarfile.DIRTYPE))
+                else:
+                    manifest.files[name] = _add(archive, taken.path(name), _member(name, saved))
+            data = manifest.to_json()
+            own = tarfile.TarInfo(MANIFEST)
+            own.size, own.mode = len(data), MODE
+            archive.addfile(own, io.BytesIO(data))
         file.flush()
         disk.sync_data(descriptor)
 
 
-def _add(archive: tarfile.TarFile, source: str, name: str) -> str:
-    """Answers its checksum: of what was read once, whoever appends to it meanwhile."""
+def _member(name: str, saved: Saved, kind: bytes = tarfile.REGTYPE) -> tarfile.TarInfo:
+    member = tarfile.TarInfo((ROOT + name).rstrip("/"))
+    member.type, member.mode, member.mtime = kind, saved.mode, saved.mtime
+    return member
+
+
+def _add(archive: tarfile.TarFile, source: str, member: tarfile.TarInfo) -> str:
+    """Answers its checksum."""
     with open(source, "rb") as file:
-        data = file.read()
-        facts = os.fstat(file.fileno())
-    _add_data(archive, name, data, mode=facts.st_mode & 0o777, mtime=int(facts.st_mtime))
-    return checksum(data)
-
-
-def _add_data(
-    archive: tarfile.TarFile, name: str, data: bytes, mode: int = MODE, mtime: int = 0
-) -> None:
-    member = tarfile.TarInfo(name)
-    member.size, member.mode, member.mtime = len(data), mode, mtime
-    archive.addfile(member, io.BytesIO(data))
+        member.size = os.fstat(file.fileno()).st_size
+        summed = Summed(file)
+        archive.addfile(member, cast("IO[bytes]", summed))
+    return summed.checksum

@@ -11,7 +11,7 @@ from kingdom.models.priority import NORMAL, RANKS
 from kingdom.ops.listing import read_reason, seconds
 from kingdom.ops.relations import Found
 from kingdom.ops.surroundings import Surroundings
-from kingdom.store.room import MAKE_ROOM, shortage
+from kingdom.store.room import disk_problem
 from kingdom.topology import DEAD
 from kingdom.words.spans import age
 
@@ -23,7 +23,7 @@ class Reason(NamedTuple):
 
 def hold_ups(around: Surroundings, one: Found, role: str) -> Iterator[Reason]:
     """Why `role`, whose turn it is, has not handled it."""
-    yield from no_room(around)
+    yield from disk_hold_up(around)
     if not around.runs(role):
         yield Reason(f"{the(role)} is not running.", "Start it with: kingdom start")
     holder = Holder.parse(str(delivery_of(one).get("locked_by") or ""))
@@ -36,9 +36,9 @@ def hold_ups(around: Surroundings, one: Found, role: str) -> Iterator[Reason]:
         yield from wishes(around, one)
 
 
-def no_room(around: Surroundings) -> Iterator[Reason]:
-    if sentence := shortage(around.base):
-        yield Reason(sentence, MAKE_ROOM)
+def disk_hold_up(around: Surroundings) -> Iterator[Reason]:
+    if problem := disk_problem(around.base):
+        yield Reason(problem.sentence, problem.remedy)
 
 
 def _not_due(one: Found, now: float) -> Iterator[Reason]:

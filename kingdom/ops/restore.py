@@ -1,7 +1,8 @@
 """Makes a base directory from an archive: beside its place first, then renamed into it.
 
-A damaged archive, a full disk or an interruption leaves the place as it was. Nothing in the archive
-can be written anywhere else: names are checked, and only plain files are taken.
+It has what the archive has and nothing else, but for the empty directories of every kingdom. A
+damaged archive, a full disk or an interruption leaves the place as it was. Nothing in the archive
+can be written anywhere else: names are checked, and only files and directories are taken.
 """
 
 from __future__ import annotations
@@ -10,19 +11,32 @@ import os
 import tarfile
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from typing import IO
 
 from kingdom.errors import InvalidFile, UsageError
-from kingdom.ops.archive import ARCHIVE_FORMAT, MANIFEST, ROOT, Manifest, checksum, damaged
+from kingdom.ops.archive import (
+    ARCHIVE_FORMAT,
+    DIRECTORY_MODE,
+    FILE_MODE,
+    LARGEST,
+    MANIFEST,
+    ROOT,
+    Manifest,
+    Summed,
+    damaged,
+)
 from kingdom.ops.backup import clear_abandoned
-from kingdom.ops.init import init
+from kingdom.ops.init import directories
 from kingdom.ops.snapshot import own_temporary
 from kingdom.store import disk
 from kingdom.store.formats import FORMAT
 from kingdom.store.paths import PLACES, BaseDir
-from kingdom.store.trees import remove_tree
+from kingdom.store.trees import remove_tree, write_new
 
 MARK = "-kingdom-restore"
-LARGEST = 1024**3
+_CHUNK = 1024 * 1024
 
 
 def restore(archive: str, target: str) -> Manifest:
@@ -35,8 +49,8 @@ def restore(archive: str, target: str) -> Manifest:
     beside = os.path.join(parent, own_temporary() + MARK)
     disk.make_directory(beside)
     try:
-        manifest = _unpack(archive, beside)
-        init(BaseDir(beside))
+        with _damage_told():
+            manifest = _unpack(archive, beside)
         disk.sync_filesystem(beside)
         _put_in_place(beside, target)
     finally:
@@ -70,28 +84,48 @@ def _put_in_place(beside: str, target: str) -> None:
 
 
 def _unpack(archive: str, root: str) -> Manifest:
-    """Every file below `root`, and the manifest, once all of them are what it says."""
+    """Everything below `root`, and the manifest, once all files are what it says."""
     sums: dict[str, str] = {}
+    found: dict[str, tarfile.TarInfo] = {}  # directories, by name
     manifest = None
-    for member, data in _members(archive):
-        if member.name == MANIFEST:
-            manifest = Manifest.from_json(data)
+    for member, content in _members(archive):
+        if member.name == MANIFEST and content is not None:
+            manifest = Manifest.from_json(content.read())
             continue
-        name = _checked_name(member.name)
-        if name in sums:
+        name = _checked_name(member)
+        if name in sums or name in found:
             raise damaged(f"{name} is in it twice")
-        sums[name] = checksum(data)
-        _write(os.path.join(root, name), data, member.mode & 0o777)
-    return _checked(manifest, sums)
+        if content is None:
+            found[name] = member
+            disk.make_directory(os.path.join(root, name))
+        else:
+            sums[name] = _write(os.path.join(root, name), content, member)
+    checked = _checked(manifest, sums)
+    for directory in directories(BaseDir(root)):
+        disk.make_directory(directory)
+    for name in sorted(found, reverse=True):  # last, and from below: one that is closed takes none
+        _set_mode_and_time(os.path.join(root, name), found[name], DIRECTORY_MODE)
+    return checked
 
 
-def _members(archive: str) -> Iterator[tuple[tarfile.TarInfo, bytes]]:
+def _members(archive: str) -> Iterator[tuple[tarfile.TarInfo, Summed | None]]:
+    """Each with what is in it; nothing for a directory."""
     try:
-        with tarfile.open(archive, "r:gz") as opened:
-            for member in opened:
-                yield member, _data(opened, member)
+        opened = tarfile.open(archive, "r:gz")  # noqa: SIM115 - closed below
     except FileNotFoundError:
         raise UsageError(f"There is no archive {archive}.", remedy="Check the path.") from None
+    with opened:
+        for member in opened:
+            content = None if member.isdir() else Summed(_opened(opened, member))
+            yield member, content
+            if content is not None and content.size != member.size:
+                raise damaged(f"{member.name} is cut short")
+
+
+@contextmanager
+def _damage_told() -> Iterator[None]:
+    try:
+        yield
     except (tarfile.TarError, EOFError, zlib.error) as error:
         raise damaged(str(error) or type(error).__name__) from None
     except OSError as error:
@@ -100,33 +134,40 @@ def _members(archive: str) -> Iterator[tuple[tarfile.TarInfo, bytes]]:
         raise
 
 
-def _data(opened: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
+def _opened(opened: tarfile.TarFile, member: tarfile.TarInfo) -> IO[bytes]:
     file = opened.extractfile(member) if member.isreg() else None
     if file is None:
-        raise damaged(f"{member.name} is not a plain file")
+        raise damaged(f"{member.name} is neither a file nor a directory")
     if member.size > LARGEST:
         raise damaged(f"{member.name} is too large")
-    data = file.read()
-    if len(data) != member.size:
-        raise damaged(f"{member.name} is cut short")
-    return data
+    return file
 
 
-def _checked_name(name: str) -> str:
-    parts = name.removeprefix(ROOT).split("/")
+def _checked_name(member: tarfile.TarInfo) -> str:
+    """Inside the kingdom; of the kingdom's own directory, nothing."""
+    if member.isdir() and member.name + "/" == ROOT:
+        return ""
+    parts = member.name.removeprefix(ROOT).split("/")
     tame = all(part not in ("", ".", "..") and "\0" not in part for part in parts)
-    if not name.startswith(ROOT) or not tame or parts[0] not in PLACES or len(parts) < 2:
-        raise damaged(f"{name!r} is not a file of a kingdom")
+    if not member.name.startswith(ROOT) or not tame or parts[0] not in PLACES:
+        raise damaged(f"{member.name!r} is not a file of a kingdom")
+    if len(parts) < 2 and not member.isdir():
+        raise damaged(f"{member.name!r} is not a file of a kingdom")
     return "/".join(parts)
 
 
-def _write(path: str, data: bytes, mode: int) -> None:
+def _write(path: str, content: Summed, member: tarfile.TarInfo) -> str:
+    """Answers its checksum."""
     disk.make_directory(os.path.dirname(path))
-    descriptor = disk.create_and_open(path, mode | 0o600)
-    try:
-        disk.write_all(descriptor, data)
-    finally:
-        disk.close_file(descriptor)
+    write_new(path, iter(partial(content.read, _CHUNK), b""))
+    _set_mode_and_time(path, member, FILE_MODE)
+    return content.checksum
+
+
+def _set_mode_and_time(path: str, member: tarfile.TarInfo, bits: int) -> None:
+    with suppress(OverflowError):  # a time that no calendar has
+        disk.set_time(path, int(member.mtime))
+    disk.set_mode(path, member.mode & bits)
 
 
 def _checked(manifest: Manifest | None, sums: dict[str, str]) -> Manifest:

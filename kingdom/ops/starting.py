@@ -19,7 +19,7 @@ from kingdom.runtime.processes import WARDEN, AlreadyRuns, Seat, until
 from kingdom.runtime.warden import Warden
 from kingdom.store import disk
 from kingdom.store.paths import BaseDir
-from kingdom.store.room import MAKE_ROOM, shortage
+from kingdom.store.room import shortage, unfit
 
 PATIENCE = 60.0  # seconds for all roles to come up
 _LOOK_SECONDS = 1.0  # between two looks whether there is room
@@ -54,9 +54,15 @@ def forget_measurements(base: BaseDir, suite: Suite) -> bool:
     return True
 
 
+def refuse_unfit_disk(base: BaseDir) -> None:
+    """Where no message can be moved, roles would run and do nothing."""
+    for problem in unfit(base):
+        raise TryLater(problem.sentence, remedy=problem.remedy, code="disk_refused")
+
+
 def _refuse_full_disk(base: BaseDir, more: str = "") -> None:
-    if sentence := shortage(base):
-        raise TryLater(f"{sentence}{more}", remedy=MAKE_ROOM, code="disk_refused")
+    if problem := shortage(base):
+        raise TryLater(f"{problem.sentence}{more}", remedy=problem.remedy, code="disk_refused")
 
 
 def log_of_warden(base: BaseDir) -> str:

@@ -30,7 +30,7 @@ from kingdom.runtime.processes import (
     roles_file,
 )
 from kingdom.store.paths import BaseDir
-from kingdom.store.room import shortage
+from kingdom.store.room import disk_problem
 from kingdom.store.state import read_json
 from kingdom.store.unusable import unusable
 from kingdom.topology import STREAMS
@@ -65,7 +65,7 @@ def status(
         "systemd": _systemd(base, environment),
         "engine": settings and _engine(settings, environment, base),
         "config_problem": problem,
-        "disk_problem": shortage(base) or None,
+        "disk_problem": _disk_problem(base),
         "files": [one._asdict() for one in unusable(base)],
         "frozen": frozen(base),
         "metrics": _metrics(base),
@@ -231,6 +231,11 @@ def _settings(
         return settings_in_force(base, environment, now), None
     except KingdomError as error:
         return None, str(error)
+
+
+def _disk_problem(base: BaseDir) -> str | None:
+    found = disk_problem(base)
+    return found and f"{found.sentence} {found.remedy}"
 
 
 def _engine(settings: Settings, environment: Mapping[str, str], base: BaseDir) -> dict[str, Any]:

@@ -10,9 +10,9 @@ from kingdom.ops.hold_ups import (
     Reason,
     burial,
     delivery_of,
+    disk_hold_up,
     hold_ups,
     misconfigured,
-    no_room,
     sentence,
     text,
     wishes,
@@ -138,7 +138,7 @@ class TaskReasons:
         around, general = self._around, text(one, "target_general")
         entry = next((e for e in around.soldiers() if e.get("task_id") == one.id), None)
         yield from wishes(around, one)
-        yield from no_room(around)
+        yield from disk_hold_up(around)
         if not around.runs(general):
             soldier = str(entry.get("id")) if entry else ""
             if not is_running(around.base, soldier):

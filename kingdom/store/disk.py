@@ -169,6 +169,11 @@ def set_mode(path: str, mode: int) -> None:
     os.chmod(path, mode)
 
 
+def set_time(path: str, seconds: int) -> None:
+    """When it was last changed."""
+    os.utime(path, (seconds, seconds))
+
+
 def create_and_open(path: str, mode: int) -> int:
     """A descriptor to write a new file with; an existing one is an error."""
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
@@ -291,7 +296,11 @@ def open_file(path: str) -> int:
             raise
         set_aside(path)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, MODE)
-    sync_directory(os.path.dirname(path))
+    try:
+        sync_directory(os.path.dirname(path))
+    except OSError:
+        os.close(descriptor)
+        raise
     return descriptor
 
 
@@ -303,6 +312,11 @@ def open_lock(path: str) -> int:
 def open_to_read(path: str) -> int:
     """A descriptor for one who reads here and there, and follows links."""
     return open_rightly(path, os.O_RDONLY)
+
+
+def open_to_copy(path: str, *, follow: bool) -> int:
+    """The same for one who changes nothing, not even a right that is missing."""
+    return os.open(path, os.O_RDONLY | os.O_NONBLOCK | (0 if follow else os.O_NOFOLLOW))
 
 
 def close_file(descriptor: int) -> None:

@@ -6,12 +6,15 @@ through `os` and `fcntl` as named here, for the reason that `disk` gives.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import mmap
 import os
 from types import TracebackType
 
 from kingdom.store import disk
+
+_STILL_READABLE = (errno.EACCES, errno.EPERM, errno.EISDIR, errno.EROFS)
 
 
 class Lock:
@@ -97,7 +100,9 @@ def _opened(path: str) -> int:
     """Whoever may read it can lock it."""
     try:
         return disk.open_lock(path)
-    except (PermissionError, IsADirectoryError):
+    except OSError as error:
+        if error.errno not in _STILL_READABLE:
+            raise
         return disk.open_to_read(path)
 
 

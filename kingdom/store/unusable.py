@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from kingdom.store import disk
 from kingdom.store.paths import PLACES, TEMPORARY_PREFIX, BaseDir
+from kingdom.store.room import is_read_only
 from kingdom.topology import INBOX, STREAMS
 
 # Where files grow in number with the work: the quick look sees the directory alone.
@@ -28,6 +29,7 @@ _ONLY_FILES = (
 _OF_ROLES = ("lock", "pid", "heartbeat", "events-offset", "task-seq", "msg-seq")
 _ENDINGS = (".json", ".jsonl", ".log", ".lock", ".yaml", ".md", disk.ASIDE)
 _ONLY_READ = ("config",)
+_OF_THE_BUS = ("queue/", "state/results/")
 _OTHERS = ("workspace",)  # soldiers make what they like there
 _DEEPEST = 4
 _ENDS = 16  # bytes
@@ -63,21 +65,25 @@ def unusable(base: BaseDir, *, everything: bool = False) -> list[Unusable]:
     return sorted(dict.fromkeys(found), key=lambda one: one.is_aside)
 
 
-def _below(base: BaseDir, path: str, everything: bool) -> Iterator[Unusable]:
-    """Of this directory, and of what is in it."""
+def _below(
+    base: BaseDir, path: str, everything: bool, above: tuple[tuple[int, int], ...] = ()
+) -> Iterator[Unusable]:
+    """Of this directory, and of what is in it; a link to one above it is followed no further."""
     wrong = _directory(base, path)
     yield from wrong
     is_passed_over = path in _OTHERS or (path in _MANY and not everything)
     if is_passed_over or (not everything and path.count("/") >= _DEEPEST):
         return
     try:
+        facts = os.stat(base.path(path))
         entries = sorted(disk.entries(base.path(path)), key=lambda one: one.name)
     except OSError:
         return  # said of the directory
-    for entry in entries:
+    own = (facts.st_dev, facts.st_ino)
+    for entry in entries if own not in above else ():
         inner = f"{path}/{entry.name}"
         if entry.is_dir() and not _should_be_file(inner):
-            yield from _below(base, inner, everything)
+            yield from _below(base, inner, everything, (*above, own))
         elif not _is_fine(entry, inner):
             yield from _file(base, inner)
 
@@ -109,8 +115,15 @@ def _directory(base: BaseDir, path: str) -> list[Unusable]:
     if not os.path.isdir(whole):
         sentence = "It should be a directory."
         return [Unusable(path, sentence, f"{_aside(whole)} && kingdom doctor --fix")]
-    wanted = os.R_OK | os.X_OK | (0 if path.startswith(_ONLY_READ) else os.W_OK)
-    return [] if os.access(whole, wanted) else [_forbidden(base, path, facts, "rwx")]
+    return [] if _may_use(whole, path, os.X_OK) else [_forbidden(base, path, facts, "rwx")]
+
+
+def _may_use(whole: str, path: str, more: int = 0) -> bool:
+    """A disk that nobody can write to is not a matter of rights, and is told as such."""
+    if os.access(whole, os.R_OK | os.W_OK | more):
+        return True
+    is_only_read = path.startswith(_ONLY_READ) or is_read_only(whole)
+    return is_only_read and os.access(whole, os.R_OK | more)
 
 
 def _file(base: BaseDir, path: str) -> Iterator[Unusable]:
@@ -121,11 +134,13 @@ def _file(base: BaseDir, path: str) -> Iterator[Unusable]:
     if Unusable(path, "", "").is_aside:
         sentence = "It was in the way or could not be read, and was set aside."
         yield Unusable(path, sentence, f"look at it, then: rm -r {_quoted(whole)}")
+    elif path.startswith(_OF_THE_BUS) and not stat.S_ISREG(facts.st_mode):
+        return  # the bus and fsck put it into dead/, with a reason
     elif stat.S_ISLNK(facts.st_mode) and not os.path.exists(whole):
         yield Unusable(path, "It is a link to nothing.", f"rm {_quoted(whole)}", "aside")
     elif not os.path.isfile(whole):
         yield Unusable(path, "It should be a file.", _aside(whole), "aside")
-    elif not os.access(whole, os.R_OK | (0 if path.startswith(_ONLY_READ) else os.W_OK)):
+    elif not _may_use(whole, path):
         yield _forbidden(base, path, facts, "rw")
     elif _is_state(path) and not _is_whole(whole):
         yield Unusable(path, "It is damaged, and is begun anew.", _aside(whole), "aside")

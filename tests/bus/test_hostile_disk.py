@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import errno
+import itertools
 import os
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +18,8 @@ from kingdom.bus.files.bus import FileBus
 from kingdom.bus.port import Move
 from kingdom.errors import KingdomError
 from kingdom.store.paths import BaseDir
-from tests.support.calls import in_child
+from tests.support.calls import in_child, observed
+from tests.support.full_disk import WRITES
 from tests.support.kingdom import MovableClock, counts, drop, event, files
 from tests.support.promises import check_directories
 from tests.support.scenarios import small_bus
@@ -178,6 +184,30 @@ def test_a_disk_that_is_full_already_is_said_and_kills_nobody(tiny_disk: Path) -
             small_bus(base)
 
     assert in_child(work) == 0
+
+
+def test_who_cannot_open_the_bus_holds_on_to_nothing(base: BaseDir) -> None:
+    """A role tries for as long as the disk is full."""
+
+    def refuse(name: str, arguments: tuple[Any, ...], call: Callable[[], Any]) -> Any:
+        if name in (*WRITES, "posix_fallocate"):
+            tried.append(name)
+            if len(tried) == point:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return call()
+
+    refused_so_far: list[str] = []
+    before = len(os.listdir("/proc/self/fd"))
+    for point in itertools.count(1):
+        tried: list[str] = []
+        shutil.rmtree(base.bus, ignore_errors=True)
+        with observed(refuse), suppress(OSError):
+            small_bus(base).close()
+        assert len(os.listdir("/proc/self/fd")) == before, f"{tried[-1]} leaves something open"
+        if len(tried) < point:
+            break
+        refused_so_far.append(tried[point - 1])
+    assert {"mkdir", "pwrite", "posix_fallocate"} <= set(refused_so_far)
 
 
 @pytest.mark.parametrize("next_deed", ["checkpoint", "claim"])

@@ -275,6 +275,27 @@ def test_one_that_cannot_be_moved_keeps_no_other(
     assert left(base) == []
 
 
+def test_an_inbox_on_another_disk_takes_events_and_says_what_is_none(
+    base: BaseDir, lookout: Lookout, clock: MovableClock, tmp_path: Path
+) -> None:
+    if os.stat(tmp_path).st_dev == os.stat(base.root).st_dev:
+        pytest.skip("needs two file systems: /dev/shm and that of TMPDIR are one")
+    os.makedirs(base.queue, exist_ok=True)
+    os.symlink(tmp_path, base.path("queue", "inbox"))
+    drop(base, NIGHTLY, "good.json")
+    drop(base, "{", "wrong.json")
+    lookout.look()
+    clock.advance(LATER)
+    with pytest.raises(TryLater) as caught:
+        lookout.look()
+    assert caught.value.remedy.startswith("It is not an event: remove it from queue/inbox/")
+    assert left(base) == ["wrong.json"]
+    assert len(events(base)) == 1
+    assert os.listdir(base.path("queue/events/dead")) == [], "no reason without its file"
+    os.unlink(tmp_path / "wrong.json")
+    assert lookout.look() == 0
+
+
 def test_a_name_as_long_as_names_can_be(base: BaseDir, lookout: Lookout) -> None:
     name = "x" * 250 + ".json"
     ready = drop(base, NIGHTLY, "short.json")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import importlib
 import os
 import pkgutil
@@ -23,24 +24,16 @@ ROOT = Path(__file__).parents[2]
 NOBODY = 65534
 COMMAND = (sys.executable, "-m", "kingdom")
 # The same for a user who is not root. Where root runs the tests, only root may be able to read the
-# interpreter and its packages: all of them are imported before the process steps down.
-_STEP_DOWN = f"""
-import os, sys, importlib.metadata, pkgutil, difflib, kingdom, structlog
-from encodings import ascii, unicode_escape, utf_8_sig, utf_16_be
-for module in pkgutil.walk_packages(kingdom.__path__, "kingdom."):
-    if not module.name.endswith("__main__"):
-        importlib.import_module(module.name)
-kingdom.settings.loading.load_settings("/none", {{}})
-os.setgroups([])
-os.setgid({NOBODY})
-os.setuid({NOBODY})
-sys.exit(kingdom.cli.main.run(sys.argv[1:]))
-"""
-NORMAL_USER = (sys.executable, "-c", _STEP_DOWN) if os.geteuid() == 0 else COMMAND
+# interpreter and its packages: so it is a copy of this process that steps down.
+NORMAL_USER = ("nobody",) if os.geteuid() == 0 else COMMAND
 
 
 for _module in pkgutil.walk_packages(package.__path__, "kingdom."):
     importlib.import_module(_module.name)
+for _name in ("difflib", "importlib.metadata", "structlog"):
+    importlib.import_module(_name)
+for _name in ("ascii", "unicode_escape", "utf_8_sig", "utf_16_be"):
+    codecs.lookup(_name)
 
 
 @dataclass(frozen=True)
@@ -90,21 +83,30 @@ def kingdom(
         source.write(given)
         source.seek(0)
         files = (source, out, err)
-        if command:
+        if command and command != ("nobody",):
             code = subprocess.run(
                 [*command, *typed], stdin=source, stdout=out, stderr=err, cwd=cwd, env=surroundings,
                 timeout=300, check=False,
             ).returncode  # fmt: skip
         else:
             descriptors = [file.fileno() for file in files]
-            code = in_child(lambda: run_main(typed, descriptors, str(cwd), surroundings))
+            code = in_child(
+                lambda: run_main(
+                    typed, descriptors, str(cwd), surroundings, step_down=bool(command)
+                )
+            )
         said = [_content(file) for file in (out, err)]
     assert "Traceback" not in said[0] + said[1], said
     return Said(code, *said)
 
 
 def run_main(
-    words: list[str], descriptors: list[int], cwd: str, surroundings: dict[str, str]
+    words: list[str],
+    descriptors: list[int],
+    cwd: str,
+    surroundings: dict[str, str],
+    *,
+    step_down: bool = False,
 ) -> None:
     """What the interpreter does at its start, and then what the program does."""
     for number, descriptor in enumerate(descriptors):
@@ -115,6 +117,10 @@ def run_main(
     os.environ.clear()
     os.environ.update(surroundings)
     os.chdir(cwd)
+    if step_down:
+        os.setgroups([])
+        os.setgid(NOBODY)
+        os.setuid(NOBODY)
     sys.argv = ["kingdom", *(os.fsdecode(word) for word in words)]
     try:
         code = main()

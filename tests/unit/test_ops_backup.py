@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import io
 import json
 import os
@@ -20,7 +21,7 @@ import pytest
 from kingdom.bus.files.bus import FileBus
 from kingdom.bus.port import Claim, Move, New, Problem
 from kingdom.errors import InvalidFile, KingdomError, UsageError
-from kingdom.ops.archive import MANIFEST, Manifest, checksum
+from kingdom.ops.archive import MANIFEST, Manifest
 from kingdom.ops.backup import backup
 from kingdom.ops.fsck.examine import examine
 from kingdom.ops.init import init
@@ -228,6 +229,8 @@ def test_a_backup_killed_at_every_call_leaves_nothing_that_the_next_does_not_rem
 ) -> None:
     with closing(FileBus(base, durable=False)) as bus:
         bus.publish("events", event("1"))
+    for name in ("generals", "schema"):  # a few files stand for all
+        shutil.rmtree(base.path("config", name))
     point = 1
     while True:
         target = room / "k.tar.gz"
@@ -261,6 +264,8 @@ HARMLESS = {
     "close",
     "flock",
     "write",
+    "pwrite",
+    "ftruncate",
     "fsync",
 }
 
@@ -294,6 +299,10 @@ def test_a_flipped_byte_changes_nothing(archive: Path, room: Path, place: float)
 
     damage(archive, flip)
     refuse(archive, room / "new", "The archive is damaged or not one of kingdom's")
+
+
+def checksum(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
 
 
 def packed(target: Path, members: list[tuple[str, bytes]], **manifest: object) -> Path:
@@ -330,7 +339,17 @@ def test_links_and_devices_are_refused(room: Path, kind: bytes) -> None:
         info = tarfile.TarInfo("kingdom/queue/link")
         info.type, info.linkname = kind, "/etc/passwd"
         tar.addfile(info)
-    refuse(room / "bad.tar.gz", room / "new", "link is not a plain file")
+    refuse(room / "bad.tar.gz", room / "new", "link is neither a file nor a directory")
+
+
+def test_an_archive_of_the_first_format_has_no_directories(room: Path) -> None:
+    members = [("kingdom/config/system.yaml", b""), ("kingdom/memory/shared/a.md", b"x")]
+    old = packed(room / "old.tar.gz", members, archive_format=1)
+    restore(str(old), str(room / "new"))
+    found = [path for path in (room / "new").rglob("*") if path.is_file()]
+    names = sorted(str(path.relative_to(room / "new")) for path in found)
+    assert names == ["config/system.yaml", "memory/shared/a.md"], "and nothing that was shipped"
+    assert not [one for one in examine(BaseDir(room / "new")) if one.check == "directories"]
 
 
 def test_an_archive_that_contradicts_itself_is_refused(room: Path) -> None:
@@ -341,8 +360,9 @@ def test_an_archive_that_contradicts_itself_is_refused(room: Path) -> None:
     refuse(other, room / "new", "queue/x is not what was backed up")
     missing = packed(room / "c.tar.gz", [], files=wrong)
     refuse(missing, room / "new", "queue/x is not what was backed up")
-    newer = packed(room / "d.tar.gz", [], format=2)
-    refuse(newer, room / "new", "written by kingdom 9, which is newer")
+    for more in ({"format": 2}, {"archive_format": 3, "surprise": []}):
+        newer = packed(room / f"d{len(more)}.tar.gz", [], **more)
+        refuse(newer, room / "new", "written by kingdom 9, which is newer")
     with gzip.open(room / "e.tar.gz", "wb") as file:
         file.write(b"hello")
     refuse(room / "e.tar.gz", room / "new", "damaged or not one of kingdom's")

@@ -342,9 +342,10 @@ class FileBus:
         with self._guard:
             self._ledger.checkpoint()
 
-    def quiet(self) -> AbstractContextManager[None]:
-        """Nobody commits meanwhile, and the files show all that was committed."""
-        return self._neighbours.quiet()
+    def quiet(self, unreadable: list[str] | None = None) -> AbstractContextManager[None]:
+        """Nobody commits meanwhile, and the files show all that was committed. Journals that this
+        user may not write to are an error, or come into the list."""
+        return self._neighbours.quiet(unreadable=unreadable)
 
     def try_settle(self) -> bool:
         """Whether the files show all that was committed so far, and no journal has it any more;

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from kingdom.bus.files.copies import Copies
-from kingdom.bus.files.intake import Intake, reason_path
+from kingdom.bus.files.intake import PASSING, Intake, reason_path, refused_by_disk
 from kingdom.bus.files.places import Places
 from kingdom.clock import Clock, SystemClock
 from kingdom.errors import InvalidFile
@@ -51,6 +51,12 @@ class Caretaker:
             self._intake.read(stream, state, name)
         except InvalidFile as fault:
             return fault
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            if error.errno in PASSING:
+                raise
+            return refused_by_disk(os.path.join(self.places.directory(stream, state), name), error)
         return None
 
     def condemn(self, stream: str, path: str, fault: InvalidFile) -> str | None:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import errno
 from threading import RLock
 from types import TracebackType
 
 from kingdom.errors import TryLater
 
+_OF_THE_WHOLE_DISK = (errno.EXDEV, errno.EROFS)
+
 
 def refused(error: OSError) -> TryLater:
     what = error.strerror or str(error)
     where = f" ({error.filename})" if error.filename else ""
+    mend = "do what kingdom doctor says" if error.errno in _OF_THE_WHOLE_DISK else "mend that"
     return TryLater(
         f"The disk refused: {what}{where}.",
-        remedy="Nothing was changed; mend that and try again.",
+        remedy=f"Nothing was changed; {mend} and try again.",
         code="disk_refused",
     )
 

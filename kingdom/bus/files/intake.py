@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 
 from kingdom.bus.files.places import SUFFIX, Places
@@ -23,6 +24,7 @@ from kingdom.store.paths import REASON_SUFFIX
 from kingdom.topology import DEAD, STREAMS
 
 PATIENCE = 2.0
+PASSING = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)  # our own shortage, not the file's fault
 LARGEST = 16 * 1024 * 1024
 
 _UNREADABLE = {
@@ -111,7 +113,12 @@ class Intake:
         name = os.path.basename(path)
         target = self._free_name(self._places.directory(stream, DEAD), name)
         self.explain(target, fault, os.path.dirname(path))
-        disk.move_anything(path, target)
+        try:
+            disk.move_anything(path, target)
+        except OSError:
+            with suppress(OSError):  # or it would explain a file that comes later
+                disk.remove(reason_path(target))
+            raise
         return target
 
     def explain(self, target: str, fault: InvalidFile, found_in: str) -> None:
@@ -135,7 +142,8 @@ class Intake:
     def _free_name(directory: str, name: str) -> str:
         stem = os.fsdecode(os.fsencode(name.removesuffix(SUFFIX))[:200])
         target, number = os.path.join(directory, f"{stem}{SUFFIX}"), 1
-        while disk.exists(target):
+        # A reason that somebody moved must not pass for that of a file which comes later.
+        while disk.exists(target) or target.endswith(SUFFIX + REASON_SUFFIX):
             number += 1
             target = os.path.join(directory, f"{stem}~{number}{SUFFIX}")
         return target
@@ -169,6 +177,14 @@ class Intake:
 
 def reason_path(path: str) -> str:
     return path + REASON_SUFFIX
+
+
+def refused_by_disk(path: str, error: OSError) -> InvalidFile:
+    return InvalidFile(
+        f"{path}: the disk refuses to read it: {error.strerror}.",
+        remedy="Check the disk, then move the file back.",
+        code="unreadable",
+    )
 
 
 def is_blank(path: str) -> bool:

@@ -62,10 +62,14 @@ class Journal:
         self._write = disk.write_synced_at if sync else disk.write_at
         self._capacity = capacity
         self._descriptor = disk.open_file(path)
-        if disk.size_of(self._descriptor) == 0:
-            self._prepare()
-        self._header = self._read_header()
-        self._mark = locks.SharedPage(path.removesuffix(".journal") + ".mark")
+        try:
+            if disk.size_of(self._descriptor) == 0:
+                self._prepare()
+            self._header = self._read_header()
+            self._mark = locks.SharedPage(path.removesuffix(".journal") + ".mark")
+        except BaseException:  # an interrupt too: who is refused tries again and again
+            disk.close_file(self._descriptor)
+            raise
         self.is_of_this_boot = process.split("/")[:2] == self._header.process.split("/")[:2]
         self._doubtful = False  # a sync failed: what is on disk is anyone's guess
         self._end = self._applied() if self.is_of_this_boot else _START

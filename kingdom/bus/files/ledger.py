@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack, suppress
 
 from kingdom.bus.files.attic import Attic
 from kingdom.bus.files.changes import Change, Version, is_current
@@ -36,15 +36,21 @@ class Ledger:
         self._sync = sync
         self._locks = {name: Lock(f"{places.locks}/{name}") for name in STREAMS}
         self.repair = Repair(places, intake, self.locked)
-        self.slot = first_free(places)
         self.note_stamps = False  # whether the caller wants to know the files it makes
         self.stamps: dict[tuple[str, str], disk.Stamp] = {}
         self._unfinished = False
-        self.attic = Attic(places, intake, self.slot, self._locks, sync=sync)
-        self._kept = self.attic.kept
-        with self.slot.commit:
-            self.journal = self.slot.open_journal(sync=sync, capacity=capacity)
-            self._adopt()
+        with ExitStack() as undo:  # who is refused may try for hours, and must not pile them up
+            for lock in self._locks.values():
+                undo.callback(lock.close)
+            self.slot = first_free(places)
+            undo.callback(self.slot.close)
+            self.attic = Attic(places, intake, self.slot, self._locks, sync=sync)
+            self._kept = self.attic.kept
+            with self.slot.commit:
+                self.journal = self.slot.open_journal(sync=sync, capacity=capacity)
+                undo.callback(self.journal.close)
+                self._adopt()
+            undo.pop_all()
         # What the journal is all about, as long as that is a few new messages.
         self._births: list[str] | None = [] if self.journal.is_empty() else None
 
@@ -261,7 +267,9 @@ class Ledger:
             self._births = []
 
     def close(self) -> None:
-        self.checkpoint()  # or a later boot would look at all of it again, and undo what people did
+        # Without a checkpoint a later boot would look at all of it again, and undo what people did.
+        with suppress(OSError):  # what was committed is in the journal, and shown by the next start
+            self.checkpoint()
         self.journal.close()
         self.slot.close()
         for lock in self._locks.values():

@@ -58,16 +58,20 @@ class Neighbours:
             yield free
 
     @contextmanager
-    def quiet(self, *, wait: bool = True) -> Iterator[None]:
+    def quiet(self, *, wait: bool = True, unreadable: list[str] | None = None) -> Iterator[None]:
         """Nobody commits meanwhile, and everything committed so far is shown, safe, and in no
         journal: the moment for pruning and for a backup. Who does not wait for others is told
-        by `TryLater` that one of them commits just now."""
+        by `TryLater` that one of them commits just now. Who gives a list goes on without the
+        journals that this user may not write to, and finds them in it."""
         self.recover()
         ledger = self._ledger
         with ExitStack() as stack:
             journals: list[tuple[Slot, Journal]] = []
             # In the order of their numbers, own included, so that two of us never wait in a ring.
-            for slot in sorted([ledger.slot, *self._others(stack)], key=lambda one: one.number):
+            others = (
+                self._others(stack) if unreadable is None else self._readable(stack, unreadable)
+            )
+            for slot in sorted([ledger.slot, *others], key=lambda one: one.number):
                 if slot is ledger.slot:
                     stack.enter_context(slot.commit)
                     ledger.finish()
@@ -79,9 +83,10 @@ class Neighbours:
             ledger.make_safe(journals)
             yield
 
-    def _readable(self, stack: ExitStack) -> Iterator[Slot]:
+    def _readable(self, stack: ExitStack, unreadable: list[str] | None = None) -> Iterator[Slot]:
         """Of the others, those that this user may write to. What lies in the rest waits until
         someone gives the right to it: it is applied then, however late."""
+        names = [] if unreadable is None else unreadable
         for number in numbers(self._places):
             if number == self._ledger.slot.number:
                 continue
@@ -89,10 +94,13 @@ class Neighbours:
                 slot = Slot(self._places, number)
             except PermissionError as error:
                 note_unread(str(error.filename), error)
+                names.append(str(error.filename))
                 continue
             stack.callback(slot.close)
             if slot.is_writable():
                 yield slot
+            else:
+                names.append(slot.journal_path)
 
     def _others(self, stack: ExitStack) -> list[Slot]:
         found = others(self._places, self._ledger.slot)

@@ -61,11 +61,15 @@ class Repair:
     def _write(self, entry: Entry, target: str, *, in_place: bool) -> None:
         temporary = self._places.temporary()
         disk.create(temporary, entry.content)
-        if in_place:
-            disk.exchange(temporary, target)
+        try:
+            if in_place:
+                disk.exchange(temporary, target)
+                disk.remove(temporary)
+            else:
+                disk.move(temporary, target)
+        except OSError:  # it is tried again and again, and a living writer's are removed by nobody
             disk.remove(temporary)
-        else:
-            disk.move(temporary, target)
+            raise
 
     def restore(self, slot: Slot) -> int:
         """Bring back from the attic what is nowhere else; answers how many."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import os
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 from kingdom.bus.files.journal import CAPACITY, HEADER_SIZE, Journal, process_in
@@ -37,16 +38,16 @@ class Slot:
         self.attic = os.path.join(places.attics, str(number))
         self.life = Lock(f"{path}.life")
         self.commit = Lock(f"{path}.commit")
-        self._journal_path = f"{path}.journal"
+        self.journal_path = f"{path}.journal"
         self._mark_path = f"{path}.mark"
 
     def open_journal(self, *, sync: bool, capacity: int = CAPACITY) -> Journal:
         process = Holder.of_this_process("").process
-        return Journal(self._journal_path, process, sync=sync, capacity=capacity)
+        return Journal(self.journal_path, process, sync=sync, capacity=capacity)
 
     def is_writable(self) -> bool:
         """Whether this user may write here at all."""
-        return may_change(self._journal_path) and may_change(self._mark_path)
+        return may_change(self.journal_path) and may_change(self._mark_path)
 
     def is_usable(self) -> bool:
         """Whether it is free, too: somebody may have removed the lock of a process that lives."""
@@ -59,7 +60,7 @@ class Slot:
     def owner(self) -> str:
         """The process that wrote here last; looked up without touching the journal."""
         try:
-            return process_in(disk.head(self._journal_path, HEADER_SIZE))
+            return process_in(disk.head(self.journal_path, HEADER_SIZE))
         except OSError:  # no file, or another user's
             return ""
 
@@ -90,10 +91,12 @@ def first_free(places: Places) -> Slot:
             if not disk.exists(os.path.join(places.journals, f"{number}.life")):
                 raise
             continue
-        if slot.life.try_acquire() and slot.is_usable():
-            disk.make_directory(slot.attic)
-            return slot
-        slot.close()
+        with ExitStack() as undo:
+            undo.callback(slot.close)
+            if slot.life.try_acquire() and slot.is_usable():
+                disk.make_directory(slot.attic)
+                undo.pop_all()
+                return slot
     raise AssertionError("numbers do not end")
 
 

@@ -6,7 +6,6 @@ wait here as suspects; ids that lie in two places are settled here, under the st
 
 from __future__ import annotations
 
-import errno
 import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -14,7 +13,15 @@ from dataclasses import replace
 
 from kingdom.bus.files.copies import Copies
 from kingdom.bus.files.index import Index, Item, item_of
-from kingdom.bus.files.intake import PATIENCE, Intake, Suspect, is_blank, signature_of
+from kingdom.bus.files.intake import (
+    PASSING,
+    PATIENCE,
+    Intake,
+    Suspect,
+    is_blank,
+    refused_by_disk,
+    signature_of,
+)
 from kingdom.bus.files.places import SUFFIX, Places, id_in
 from kingdom.clock import Clock
 from kingdom.errors import InvalidFile
@@ -26,7 +33,6 @@ from kingdom.topology import PENDING, STREAMS
 
 WORKING = {"tasks": "in_progress"}
 RECORDS_KEPT = 64
-_PASSING = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)  # our own shortage, not the file's fault
 _POLL_SECONDS = 0.2
 
 Place = tuple[str, str]  # stream, state
@@ -175,15 +181,10 @@ class View:
         except InvalidFile as fault:
             self._suspect(place, path, facts, fault)
         except OSError as error:
-            if error.errno in _PASSING:
+            if error.errno in PASSING:
                 self._unread.append((self._places.directory(stream, state), name))
                 return
-            refusal = InvalidFile(
-                f"{path}: the disk refuses to read it: {error.strerror}.",
-                remedy="Check the disk, then move the file back.",
-                code="unreadable",
-            )
-            self._suspect(place, path, facts, refusal)
+            self._suspect(place, path, facts, refused_by_disk(path, error))
         else:
             self._suspects.pop(path, None)
             self._accept(place, record, stamp)

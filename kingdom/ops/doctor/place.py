@@ -19,7 +19,7 @@ from kingdom.runtime.processes import Seat
 from kingdom.store import disk
 from kingdom.store.formats import check_format
 from kingdom.store.paths import PLACES, BaseDir
-from kingdom.store.room import MAKE_ROOM, shortage
+from kingdom.store.room import is_read_only, read_only_problem, shortage, unfit
 from kingdom.words.spans import age
 
 SCANT = 1024**3  # bytes; clones of repositories soon take that much
@@ -31,13 +31,16 @@ def base_directory(patient: Patient) -> Iterator[Finding]:
     assert base is not None
     paths = [base.root, *(base.path(place) for place in _WRITTEN)]
     refused = [path for path in paths if os.path.lexists(path) and not _is_writable(path)]
+    told = {one.remedy for one in unfit(base)}
     for path in refused:
-        yield Finding(
-            PROBLEM,
-            "directory",
-            f"{path} is not a directory that this user may write to.",
-            f"Give it to whoever runs the kingdom: chown -R USER {path}",
-        )
+        sentence = f"{path} is not a directory that this user may write to."
+        remedy = f"Give it to whoever runs the kingdom: chown -R USER {path}"
+        if is_read_only(path):
+            problem = read_only_problem(path)
+            sentence, remedy = problem.sentence, problem.remedy
+        if remedy not in told:
+            told.add(remedy)
+            yield Finding(PROBLEM, "directory", sentence, remedy)
     if not refused:
         yield fine("directory", f"{base.root} can be written to.")
     try:
@@ -69,9 +72,12 @@ def clock(patient: Patient) -> Iterator[Finding]:
 def room(patient: Patient) -> Iterator[Finding]:
     base = patient.base
     assert base is not None
-    lack = shortage(base)
-    if lack:
-        yield Finding(PROBLEM, "disk", lack, MAKE_ROOM)
+    problems = unfit(base)
+    if lack := shortage(base):
+        problems.append(lack)
+    for problem in problems:
+        yield Finding(PROBLEM, "disk", problem.sentence, problem.remedy)
+    if problems:
         return
     free = _free(base)
     if free < SCANT:

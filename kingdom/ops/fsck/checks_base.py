@@ -13,6 +13,7 @@ from kingdom.ops.fsck.survey import Survey
 from kingdom.ops.init import directories
 from kingdom.store import disk
 from kingdom.store.formats import FORMAT, format_of, read_format, write_format
+from kingdom.store.room import is_read_only, unfit
 from kingdom.store.unusable import Unusable, mend, unusable
 
 _FILE = stat.S_IRUSR | stat.S_IWUSR
@@ -67,30 +68,16 @@ def _make(path: str) -> Fix:
 
 
 def one_file_system(survey: Survey) -> Iterator[Finding]:
-    """Queues and state lie on one file system: a move between two is not atomic."""
-    home = _device(survey.base.bus)
-    for path in dict.fromkeys(place.directory for place in survey.places):
-        device = _device(path)
-        if home is not None and device is not None and device != home:
-            yield Finding(
-                "file_system",
-                survey.shown(path),
-                "It lies on another file system than state/bus, where moves are not safe.",
-                "stop the kingdom and bring both to one file system: kingdom backup, then restore",
-            )
-
-
-def _device(path: str) -> int | None:
-    try:
-        return os.stat(path).st_dev
-    except OSError:
-        return None
+    """Queues and state lie on one file system, which can be written to."""
+    for path, said, remedy in unfit(survey.base):
+        yield Finding("file_system", survey.shown(path), f"It {said}", remedy)
 
 
 def rights(survey: Survey) -> Iterator[Finding]:
     """This user may read and write everything."""
     for path in directories(survey.base):
-        if os.path.isdir(path) and not os.access(path, os.R_OK | os.W_OK | os.X_OK):
+        write = 0 if is_read_only(path) else os.W_OK
+        if os.path.isdir(path) and not os.access(path, os.R_OK | os.X_OK | write):
             yield forbidden(survey, path)
     for place, names in survey.names.items():
         for name in names:

@@ -55,7 +55,7 @@ def _condemn(seen: Seen) -> Fix:
 
 def _let_copying_finish(path: str) -> None:
     age = age_of(path)
-    if age is not None and age < PATIENCE:
+    if age is not None and abs(age) < PATIENCE:  # what comes from the future is not new either
         raise TryLater(
             "It changed a moment ago, someone may be copying it.", remedy="Run the command again."
         )
@@ -130,7 +130,7 @@ def reasons(survey: Survey) -> Iterator[Finding]:
     """A reason file explains a file that is there."""
     for place, names in survey.names.items():
         for name in names:
-            if not name.endswith(SUFFIX + REASON_SUFFIX):
+            if place.state != DEAD or not name.endswith(SUFFIX + REASON_SUFFIX):
                 continue
             path = os.path.join(place.directory, name)
             explained = path.removesuffix(REASON_SUFFIX)
@@ -157,7 +157,7 @@ def temporaries(survey: Survey) -> Iterator[Finding]:
     for place, names in survey.names.items():
         for name in names:
             path = os.path.join(place.directory, name)
-            if name.startswith(TEMPORARY_PREFIX) and is_abandoned(path):
+            if _is_temporary(path) and is_abandoned(path):
                 yield Finding(
                     "temporaries",
                     survey.shown(path),
@@ -165,6 +165,11 @@ def temporaries(survey: Survey) -> Iterator[Finding]:
                     by_fix("removes it"),
                     remove_abandoned(path),
                 )
+
+
+def _is_temporary(path: str) -> bool:
+    is_directory = os.path.isdir(path) and not os.path.islink(path)
+    return os.path.basename(path).startswith(TEMPORARY_PREFIX) and not is_directory
 
 
 def is_abandoned(path: str) -> bool:
@@ -188,8 +193,10 @@ def strangers(survey: Survey) -> Iterator[Finding]:
         if STREAMS[place.stream].flat:
             continue  # state/results/ holds other files of a task as well
         for name in names:
-            if not _belongs(place, name):
-                path = os.path.join(place.directory, name)
+            path = os.path.join(place.directory, name)
+            if _is_ignored(name):
+                yield from _ignored(survey, path)
+            elif not _belongs(place, name):
                 yield Finding(
                     "strangers",
                     survey.shown(path),
@@ -200,10 +207,25 @@ def strangers(survey: Survey) -> Iterator[Finding]:
     yield from _strange_directories(survey)
 
 
+def _is_ignored(name: str) -> bool:
+    """Whether it is hidden, or an editor's copy: no message, and nobody's mistake. Who moved it
+    would only disturb the editor, or the system that keeps it."""
+    return name.startswith(".") or name.endswith("~") or (name[0] == name[-1] == "#")
+
+
+def _ignored(survey: Survey, path: str) -> Iterator[Finding]:
+    if not _is_temporary(path):  # another check looks at those
+        yield Finding(
+            "strangers",
+            survey.shown(path),
+            "It is hidden or an editor's copy, so nobody reads it.",
+            f"none needed; when nobody edits there: rm -r {shlex.quote(path)}",
+            note=True,
+        )
+
+
 def _belongs(place: Place, name: str) -> bool:
-    if name.startswith(TEMPORARY_PREFIX) or name.endswith(SUFFIX + REASON_SUFFIX):
-        return True
-    return is_message(place, name)
+    return name.endswith(SUFFIX + REASON_SUFFIX) or is_message(place, name)
 
 
 def _set_aside(place: Place, path: str) -> Fix:
@@ -230,7 +252,9 @@ def _strange_directories(survey: Survey) -> Iterator[Finding]:
     for root in ("queue", *roots):
         for name in disk.names(survey.base.path(root)):
             path = survey.base.path(root, name)
-            if path not in known:
+            if _is_ignored(name):
+                yield from _ignored(survey, path)
+            elif path not in known:
                 yield Finding(
                     "strangers",
                     survey.shown(path),

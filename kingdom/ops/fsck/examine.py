@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Iterator
 
 from kingdom.ops.fsck import checks_base, checks_bus, checks_queue
@@ -58,3 +59,7 @@ def _run(check: Check, survey: Survey) -> list[Finding]:
         return list(check(survey))
     except PermissionError as error:
         return [checks_base.forbidden(survey, str(error.filename))]
+    except OSError as error:
+        if error.errno != errno.EROFS:
+            raise
+        return []  # a check of its own tells of the disk

@@ -40,7 +40,7 @@ Fix = Callable[[Workshop], str]
 class Finding:
     """`fix` answers what it did, or raises a KingdomError that says why not.
 
-    A note is worth knowing and needs no repair: it goes away by itself.
+    A note is worth knowing and needs no repair: it goes away by itself, or harms nobody.
     """
 
     check: str

@@ -71,7 +71,10 @@ class Survey:
         fault = self.caretaker.fault_of(place.stream, place.state, name)
         if fault:
             return Seen(place, name, path, fault)
-        content = decode(disk.read(path, LARGEST)[0], path=path)
+        try:
+            content = decode(disk.read(path, LARGEST)[0], path=path)
+        except InvalidFile as changed:  # it moved on and is being written over; the next look tells
+            return Seen(place, name, path, changed)
         locked_by = (content.get("delivery") or {}).get("locked_by")
         return Seen(place, name, path, None, str(content.get("status", "")), locked_by or "")
 

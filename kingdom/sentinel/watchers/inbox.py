@@ -206,9 +206,11 @@ class Inbox:
 
     def finish(self, *, emitted: int) -> Finish:
         if self._stuck is not None:
+            remedy = f"Let the kingdom's user write to {INBOX}/."
+            if self._stuck.errno == errno.EXDEV:  # only what is no event has to go to dead/
+                remedy = f"It is not an event: remove it from {INBOX}/, which is on another disk."
             raise TryLater(
-                f"A file in {INBOX}/ cannot be moved: {self._stuck.strerror}.",
-                remedy=f"Let the kingdom's user write to {INBOX}/.",
+                f"A file in {INBOX}/ cannot be moved: {self._stuck.strerror}.", remedy=remedy
             )
         again = self._give_back()
         self._forget_gone()
