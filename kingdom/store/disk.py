@@ -169,6 +169,13 @@ def set_mode(path: str, mode: int) -> None:
     os.chmod(path, mode)
 
 
+def keep_private(directory: str) -> None:
+    """Only its owner may look inside. One of another's is left as it is."""
+    facts = os.stat(directory)
+    if stat.S_IMODE(facts.st_mode) & 0o077 and facts.st_uid == os.geteuid():
+        os.chmod(directory, 0o700)
+
+
 def create_and_open(path: str, mode: int) -> int:
     """A descriptor to write a new file with; an existing one is an error."""
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
