@@ -2,7 +2,8 @@
 
 Reads `queue/messages/pending/`. Writes `queue/messages/{held,sent,dead}/`, what its transport
 writes (`logs/console.log`), and answers in `queue/events/pending/`. Keeps `state/envoy/`: the
-thread of each task, the questions that await an answer, the last reports, and what keeps its transport.
+thread of each task, the questions that await an answer, the last reports, and what keeps its
+transport.
 
 A crash leaves at most one handful of messages that were shown and are not in `sent/` yet. They
 come back as taken over, and the transport finds them where they were shown instead of showing them

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from datetime import timedelta
+from typing import Any
 
 from kingdom.bus.files.bus import FileBus
 from kingdom.bus.port import Move
 from kingdom.clock import SystemClock
 from kingdom.errors import NeverWorks, TryLater
-from kingdom.models.message import MessageBase
+from kingdom.models.message import HumanInputRequest, MessageBase
 from kingdom.ops.choosing import find
 from kingdom.ops.listing import Listed
 from kingdom.ops.steering import WORKER, claimed, clean
@@ -37,7 +39,12 @@ def release_message(bus: FileBus, entry: Listed) -> None:
     (claim,) = claimed(bus, entry)
     message = claim.message
     assert isinstance(message, MessageBase)
-    bus.commit([Move(clean(claim), PENDING, fields={"released": digest_of(message)})])
+    fields: dict[str, Any] = {"released": digest_of(message)}
+    held_at = message.delivery.processed_at
+    if isinstance(message, HumanInputRequest) and message.expires_at and held_at:
+        waited = max(SystemClock().now() - held_at, timedelta())
+        fields["expires_at"] = message.expires_at + waited  # nobody could answer meanwhile
+    bus.commit([Move(clean(claim), PENDING, fields=fields)])
     data = {"msg_id": message.id, "task_id": message.task_id}
     _tell(bus.base, "message.released", data, message.trace_id)
 

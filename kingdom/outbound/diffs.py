@@ -79,7 +79,8 @@ class Diff:
     def _begin(self, line: str) -> None:
         """The name, as far as it can be told; a later line says it better."""
         self._files.append(_File(""))
-        self._name(line.rpartition(" b/")[2] or line.rpartition(" ")[2])
+        _, found, name = line.rpartition(" b/")
+        self._name(name if found else line.split(" ", 2)[-1])
 
     def _name(self, name: str) -> None:
         if self._files:

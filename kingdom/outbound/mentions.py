@@ -10,7 +10,7 @@ import re
 
 JOINER = "\u2060"  # shows nothing, and is no part of a name
 _EVERYBODY = re.compile(r"@(?=(?:here|channel|everyone|group)\b)", re.IGNORECASE)
-_GITHUB = re.compile(r"(?<![\w`@/.-])@(?=[A-Za-z0-9])([A-Za-z0-9-]{1,80}(?:/[\w.-]{1,80})?)")
+_GITHUB = re.compile(r"(?<![\w`@/.-])@(?=[A-Za-z0-9])([A-Za-z0-9-]{1,80}(?:/[\w-]{1,80})?)")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _CODE = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)")
 

@@ -63,7 +63,7 @@ PATTERNS = (
     _pattern(
         "a private key", "-----BEGIN",
         r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?:\s|\\[nr]|[A-Za-z-]{1,30}: "
-        r"[^\n]{0,200}\n|[\"'+,])*+([A-Za-z0-9+/=]{40})",
+        r"[^\n]{0,200}\n|[\"'+,])*+[A-Za-z0-9+/=]{40}",
     ),
     _pattern(
         "a password in an address", "://",
@@ -99,7 +99,7 @@ def tokens(text: str) -> Iterator[tuple[int, str]]:
     for pattern in PATTERNS:
         if any(hint in text for hint in pattern.hints):
             for match in pattern.form.finditer(text):
-                if _is_meant(match[1], is_typed=pattern.is_typed):
+                if not match.re.groups or _is_meant(match[1], is_typed=pattern.is_typed):
                     yield match.start(), pattern.kind
     for match in _KEYWORD.finditer(_lowered(text)):
         value = _ASSIGNED.match(text, match.end())

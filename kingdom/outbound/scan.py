@@ -69,8 +69,8 @@ def scan(
     if sum(len(one.text) for one in texts) > LARGEST:
         return [Finding("more than can be scanned", texts[0].place)]
     found = dict.fromkeys(_certain(texts, needles))
-    if trust != "member" and len(found) < _MOST:
-        found |= dict.fromkeys(_random(texts, known))
+    if not found and trust != "member":
+        found = dict.fromkeys(_random(texts, known))
     return [_without_secret(one, needles) for one in islice(found, _MOST)]
 
 
