@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 SHORTEST = 20
-LONGEST_JUDGED = 256  # characters of a string are enough to judge it
-_TOKEN = re.compile(r"[A-Za-z0-9+/_=-]{20,}")
+# A longer one is judged in pieces: neither its beginning nor its end hides the rest.
+_TOKEN = re.compile(r"[A-Za-z0-9+/_=-]{20,256}")
 _PARTS = re.compile(r"[+/_=-]+")
 _DIGEST = re.compile(
     r"(?i)(?:0x)?(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{56}|[0-9a-f]{64}|[0-9a-f]{96}|[0-9a-f]{128})"
@@ -49,15 +49,14 @@ def random_strings(text: str) -> Iterator[tuple[int, str]]:
 def is_random(token: str) -> bool:
     if len(token) < SHORTEST or _is_digest(token):
         return False
-    judged = token[:LONGEST_JUDGED]
-    parts = [part for part in _PARTS.split(judged) if part and not _DIGEST.fullmatch(part)]
+    parts = [part for part in _PARTS.split(token) if part and not _DIGEST.fullmatch(part)]
     letters = sum(map(len, parts))
     if letters < SHORTEST * 0.9 or letters / len(parts) < 9:  # a path, or words with dashes
         return False
-    has_digit = any(c.isdigit() for c in judged)
-    if not has_digit and len(set(judged)) < 16:
+    has_digit = any(c.isdigit() for c in token)
+    if not has_digit and len(set(token)) < 16:
         return False
-    return bits_each(judged) >= 3.4 and _wordiness(parts) < (0.58 if has_digit else 0.5)
+    return bits_each(token) >= 3.4 and _wordiness(parts) < (0.58 if has_digit else 0.5)
 
 
 def bits_each(text: str) -> float:
@@ -69,7 +68,7 @@ def bits_each(text: str) -> float:
 def _is_digest(token: str) -> bool:
     if _DIGEST.fullmatch(token) or _OF_DIGEST.match(token):
         return True
-    return _UUID.search(token[:LONGEST_JUDGED]) is not None or token.isdecimal()
+    return _UUID.search(token) is not None or token.isdecimal()
 
 
 def _wordiness(parts: list[str]) -> float:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import accumulate, islice
 
 from kingdom.models.fields import Trust
 from kingdom.outbound.needles import Needles
@@ -20,7 +21,7 @@ from kingdom.outbound.randomness import random_strings
 
 LARGEST = 32 * 1024 * 1024  # characters; what is larger is not scanned, and not sent
 _MOST = 5  # findings that are told
-_ENOUGH = 200  # strings that look random: more are not compared with what was given
+_ENOUGH = 1000  # strings that look random: who brings more brings too many
 
 
 @dataclass(frozen=True)
@@ -81,16 +82,19 @@ def _without_secret(finding: Finding, needles: Needles) -> Finding:
     return Finding(finding.kind, "one of the files") if said else finding
 
 
-def _certain(texts: Iterable[Text], needles: Needles) -> Iterator[Finding]:
+def _certain(texts: Sequence[Text], needles: Needles) -> Iterator[Finding]:
+    starts = list(accumulate((one.text.count("\n") + 1 for one in texts), initial=0))
+    # All of it at once: a secret may be split between two files.
+    for line, kind in needles.find("\n".join(one.text for one in texts)):
+        which = bisect_left(starts, line) - 1
+        yield Finding(kind, texts[which].spot(line - starts[which]))
     for one in texts:
-        for line, kind in needles.find(one.text):
-            yield Finding(kind, one.spot(line))
         shown = visible(one.text)
         for at, kind in tokens(shown):
             yield Finding(kind, one.spot(shown.count("\n", 0, at) + 1))
 
 
-def _random(texts: Iterable[Text], known: Known) -> Iterator[Finding]:
+def _random(texts: Sequence[Text], known: Known) -> Iterator[Finding]:
     candidates: dict[str, Finding] = {}
     for one in texts:
         if not one.judges_random:
@@ -98,8 +102,9 @@ def _random(texts: Iterable[Text], known: Known) -> Iterator[Finding]:
         for at, token in random_strings(one.text):
             kind = f"a string of {len(token)} characters that looks random"
             candidates.setdefault(token, Finding(kind, one.spot(one.text.count("\n", 0, at) + 1)))
-            if len(candidates) == _ENOUGH:
-                break
+            if len(candidates) > _ENOUGH:
+                yield Finding(f"more than {_ENOUGH} strings that look random", one.place)
+                return
     if candidates:
         old = known(frozenset(candidates))
         yield from (finding for token, finding in candidates.items() if token not in old)

@@ -87,6 +87,7 @@ def test_what_is_held_lies_with_its_task_and_is_done_once_it_was_let_pass(
     assert status["held_actions"] == [id_]
     assert f"kingdom release {id_}" in kingdom("why", id_, base=barracks.base).out
 
+    found = held_actions.read(barracks.base, id_)
     done = release(barracks, id_)
     assert done["status"] == "success"
     assert "held" not in done
@@ -95,6 +96,10 @@ def test_what_is_held_lies_with_its_task_and_is_done_once_it_was_let_pass(
     assert len(branches(remote)) == 1
     assert held_actions.tasks(barracks.base) == []
 
+    assert found is not None
+    held_actions.write(barracks.base, found, barracks.clock.now())  # as a crash would leave it
+    assert release(barracks, id_)["status"] == "success"
+    assert (len(hub.comments), held_actions.tasks(barracks.base)) == (2, [])
     late = release(barracks, id_)
     assert (late["status"], late["error_code"]) == ("failed", "nothing_held")
     assert len(hub.comments) == 2

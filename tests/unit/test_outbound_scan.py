@@ -63,6 +63,12 @@ def test_a_known_secret_is_found_in_every_form_and_never_told(form: str) -> None
     assert SECRET not in str(found)
 
 
+def test_a_secret_that_is_split_between_two_files_is_found() -> None:
+    texts = [Text("a", "one\ntwo"), Text("b", f"x\n{SECRET[:9]}"), Text("c", SECRET[9:])]
+    (found,) = scan(texts, NEEDLES, "member")
+    assert found.spot == "b, line 2"
+
+
 def test_what_is_no_secret_of_ours_is_not_found() -> None:
     text = ROOT.joinpath("README.md").read_text()
     assert scan([Text("content", text)], NEEDLES, "member") == []
@@ -142,6 +148,16 @@ def test_a_random_string_is_held_only_if_it_is_new_and_the_work_is_not_a_member_
 )
 def test_digests_names_and_paths_are_not_random(text: str) -> None:
     assert scan([Text("body", text)], NONE, "outside") == []
+
+
+def test_a_random_string_hides_neither_behind_a_long_name_nor_among_many_known_ones() -> None:
+    assert scan([Text("body", "averylongname" * 30 + RANDOM * 4)], NONE, "outside")
+    chance = random.Random(3)
+    many = [base64.b32encode(chance.randbytes(20)).decode() for _ in range(1200)]
+    given = known_from(" ".join(many))
+    assert scan([Text("body", " ".join(many[:900]))], NONE, "outside", given) == []
+    assert scan([Text("body", " ".join([*many[:900], RANDOM]))], NONE, "outside", given)
+    assert scan([Text("body", " ".join(many))], NONE, "outside", given), "too many to compare"
 
 
 def test_of_random_strings_nine_in_ten_are_found() -> None:
