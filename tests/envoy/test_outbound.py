@@ -15,11 +15,13 @@ from typing import Any
 import pytest
 
 from kingdom.bus.files.bus import FileBus
+from kingdom.envoy.hearing import SaidBy
 from kingdom.models.fields import read_timestamp
 from kingdom.models.task import Task
 from kingdom.ops.releasing import held_message, release_message
 from kingdom.store.formats import write_format
 from kingdom.store.paths import BaseDir
+from kingdom.words import Words
 from tests.support.calls import CHANGE_NOTHING, Killer, in_child, observed
 from tests.support.cli import kingdom
 from tests.support.envoy import TASK, Life, awaiting, console, internal, publish, question, start
@@ -141,6 +143,21 @@ def test_random_strings_of_less_trusted_work_are_held_unless_they_were_given(
     assert counts(base)[f"messages/{state}"] == 1
 
 
+def test_what_people_are_told_of_it_is_not_held_itself(
+    base: BaseDir, server: FakeSlack, slack_life: Callable[[], Life]
+) -> None:
+    publish(base, work("outside"), stream="tasks")
+    publish(base, update(1, content=f"see {RANDOM}"))
+    life = slack_life()
+    life.go()
+    reason = load(base, "messages/held", FIRST)["delivery"]["last_error_message"]
+    said = Words("en")("king_held_message", id=FIRST, reason=reason)
+    publish(base, update(2, content=said))
+    life.go()
+    assert counts(base)["messages/sent"] == 1
+    assert "that looks random in content" in texts(server)[0]
+
+
 def test_nobody_is_called_by_what_came_from_outside(
     base: BaseDir, server: FakeSlack, slack_life: Callable[[], Life]
 ) -> None:
@@ -168,12 +185,7 @@ def test_an_answer_with_a_secret_does_not_show_where_it_was_asked(
     publish(base, question(1))
     life = slack_life()
     life.go()
-    from kingdom.envoy.hearing import SaidBy
-    from kingdom.envoy.outbound import OutboundGate
-    from kingdom.words import Words
-
-    gate: OutboundGate = life.envoy._outbound
-    line = gate.closing_line(Words("en"), f"use {TOKEN}", SaidBy("ada", {}))
+    line = life.envoy._outbound.closing_line(Words("en"), f"use {TOKEN}", SaidBy("ada", {}))
     assert line == "ada answered: (not shown, it has a secret in it)"
 
 
