@@ -52,9 +52,10 @@ class Places:
     def make(self) -> None:
         for path in self.own_directories():
             disk.make_directory(path)
-        for (_, state), path in self._directories.items():
-            if state == HELD:
-                disk.keep_private(path)
+        for stream in STREAMS.values():  # what is held has a secret in it, perhaps
+            held = self.base.path(stream.root, HELD)
+            if disk.exists(held):
+                disk.keep_private(held)
 
     def own_directories(self) -> list[str]:
         king = os.path.dirname(self.base.sequence_file("task"))
