@@ -47,6 +47,7 @@ def random_strings(text: str) -> Iterator[tuple[int, str]]:
 
 
 def is_random(token: str) -> bool:
+    token = _UUID.sub("", token)
     if len(token) < SHORTEST or _is_digest(token):
         return False
     parts = [part for part in _PARTS.split(token) if part and not _DIGEST.fullmatch(part)]
@@ -54,7 +55,7 @@ def is_random(token: str) -> bool:
     if letters < SHORTEST * 0.9 or letters / len(parts) < 9:  # a path, or words with dashes
         return False
     has_digit = any(c.isdigit() for c in token)
-    if not has_digit and len(set(token)) < 16:
+    if not has_digit and (len(token) < 24 or len(set(token)) < 16):
         return False
     return bits_each(token) >= 3.4 and _wordiness(parts) < (0.58 if has_digit else 0.5)
 
@@ -66,9 +67,7 @@ def bits_each(text: str) -> float:
 
 
 def _is_digest(token: str) -> bool:
-    if _DIGEST.fullmatch(token) or _OF_DIGEST.match(token):
-        return True
-    return _UUID.search(token) is not None or token.isdecimal()
+    return bool(_DIGEST.fullmatch(token) or _OF_DIGEST.match(token)) or token.isdecimal()
 
 
 def _wordiness(parts: list[str]) -> float:

@@ -152,6 +152,8 @@ def test_digests_names_and_paths_are_not_random(text: str) -> None:
 
 def test_a_random_string_hides_neither_behind_a_long_name_nor_among_many_known_ones() -> None:
     assert scan([Text("body", "averylongname" * 30 + RANDOM * 4)], NONE, "outside")
+    uuid = "0b6a3d4e-9c1f-4f0a-8a52-6f0d3a9f1c11"
+    assert scan([Text("body", f"{uuid}-{RANDOM}")], NONE, "outside")
     chance = random.Random(3)
     many = [base64.b32encode(chance.randbytes(20)).decode() for _ in range(1200)]
     given = known_from(" ".join(many))
