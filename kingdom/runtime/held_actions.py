@@ -95,8 +95,11 @@ def read(base: BaseDir, task_id: str) -> HeldActions | None:
 
 
 def tasks(base: BaseDir) -> list[str]:
-    """The tasks of which something is held."""
-    names = (name for name in disk.names(directory(base)) if name.endswith(_SUFFIX))
+    """The tasks of which something is held, for those who may look."""
+    try:
+        names = [name for name in disk.names(directory(base)) if name.endswith(_SUFFIX)]
+    except PermissionError:
+        return []
     return sorted(one for one in (name.removesuffix(_SUFFIX) for name in names) if is_id(one))
 
 
