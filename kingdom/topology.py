@@ -56,6 +56,7 @@ class Role:
 
 
 PENDING = "pending"
+HELD = "held"  # stopped by the outbound gate, until a person decides
 DEAD = "dead"
 
 
@@ -92,7 +93,7 @@ MESSAGES = Stream(
     name="messages",
     kind="message",
     root="queue/messages",
-    states=(_state(PENDING), _state("sent"), _state(DEAD)),
+    states=(_state(PENDING), _state(HELD), _state("sent"), _state(DEAD)),
     consumer="envoy",
 )
 RESULTS = Stream(name="results", kind="result", root="state/results", states=(), consumer="king")

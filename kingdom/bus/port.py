@@ -124,6 +124,9 @@ class EventBus(Protocol):
     def bury(self, claim: Claim, problem: Problem) -> None:
         """Dead at once: trying again cannot help."""
 
+    def hold(self, claim: Claim, problem: Problem) -> None:
+        """Stopped by the outbound gate: it stays where it is until a person decides."""
+
     def recover(self) -> Recovered:
         """Finish what crashed processes left half done. Every role calls it when it starts."""
 

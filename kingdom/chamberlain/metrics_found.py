@@ -17,11 +17,12 @@ from kingdom.bus.tally import BOUNDS
 from kingdom.chamberlain.metrics_text import Family
 from kingdom.clock import Clock
 from kingdom.models.resources import read_resources
+from kingdom.runtime import held_actions
 from kingdom.runtime.processes import Seat
 from kingdom.store import disk
 from kingdom.store.paths import REASON_SUFFIX, TEMPORARY_PREFIX, BaseDir
 from kingdom.store.state import read_json
-from kingdom.topology import DEAD, PENDING, STREAMS
+from kingdom.topology import DEAD, HELD, PENDING, STREAMS
 
 HEALTH = ("green", "yellow", "orange", "red")
 TOKENS = ("ok", "warning", "critical")
@@ -52,16 +53,19 @@ class Found:
         pending = Family("kingdom_queue_pending", "gauge", "Messages that wait.")
         processing = Family("kingdom_queue_processing", "gauge", "Messages that someone works on.")
         dead = Family("kingdom_queue_dead", "gauge", "Messages that could not be handled.")
+        held = Family("kingdom_outbound_held", "gauge", "What waits for a person to let it pass.")
+        held.add(len(self._lying("messages", HELD)), {"what": "messages"})
+        held.add(len(held_actions.tasks(self._base)), {"what": "actions"})
         oldest = Family(
             "kingdom_queue_oldest_pending_seconds", "gauge", "Age of the oldest that waits."
         )
         for stream in STREAMS:
-            waiting, held = self._waiting(stream)
+            waiting, taken = self._waiting(stream)
             pending.add(waiting, {"stream": stream})
-            processing.add(held, {"stream": stream})
+            processing.add(taken, {"stream": stream})
             dead.add(self._dead(stream), {"stream": stream})
             oldest.add(self._oldest(stream) if waiting else 0.0, {"stream": stream})
-        return [pending, processing, dead, oldest]
+        return [pending, processing, dead, held, oldest]
 
     def _waiting(self, stream: str) -> tuple[int, int]:
         """The directory is the truth, also while its consumer is down; who holds what of it, only

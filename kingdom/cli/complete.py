@@ -17,7 +17,7 @@ from kingdom.cli.call import Call
 from kingdom.cli.parser import Parser
 from kingdom.cli.table import COMMANDS
 from kingdom.errors import EXIT_DONE, KingdomError
-from kingdom.topology import DEAD, STREAMS, WATCHERS
+from kingdom.topology import DEAD, HELD, STREAMS, WATCHERS
 
 Candidate = tuple[str, str]
 
@@ -236,4 +236,6 @@ def _makes_sense(verb: str, state: str) -> bool:
 
     if verb == "retry":
         return state == DEAD
+    if verb == "release":
+        return state == HELD
     return verb == "show" or state not in (*ENDED, DEAD)

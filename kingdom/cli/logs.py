@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import select
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from kingdom.cli.call import Call
@@ -50,13 +51,15 @@ def run(call: Call) -> int:
     options = parser().read(call)
     base = call.base()
     from kingdom.ops.logs import last_lines
+    from kingdom.runtime.secrets import Masker
 
+    masked = Masker(call.environment).text  # a soldier prints what it likes
     sources = _sources(base, options.about)
     lines = last_lines(sources, max(options.lines, 0)) if options.lines > 0 else []
     for line in lines:
-        print(harmless(line))
+        print(harmless(masked(line)))
     if options.follow:
-        _follow(sources)
+        _follow(sources, masked)
     if not lines:
         print("Nothing has been written there yet.", file=sys.stderr)
     return EXIT_DONE
@@ -97,13 +100,13 @@ def _of_work(base: BaseDir, about: str) -> list[Source]:
     return [Source(os.path.join(base.logs, name), with_id(task)) for name in names]
 
 
-def _follow(sources: list[Source]) -> None:
+def _follow(sources: list[Source], masked: Callable[[str], str]) -> None:
     """Until it is interrupted."""
     from kingdom.ops.logs import follow
 
     for line in follow(sources, _pause):
         if line:
-            print(harmless(line))
+            print(harmless(masked(line)))
         else:
             sys.stdout.flush()
 

@@ -23,7 +23,8 @@ TEXTS = {
     "drop": (
         "Moves a message to dead/ with the reason `dropped`, so that nobody handles it. One that a "
         "living worker holds is refused, and so is an event whose task has not ended: kingdom "
-        "cancel ends that. kingdom queue retry puts it back.",
+        "cancel ends that. kingdom queue retry puts it back. For a task of which actions are held "
+        "it decides against those.",
         "kingdom queue drop evt-github-12345678",
         "kingdom queue drop results/task-20260207-001",
     ),
@@ -42,6 +43,12 @@ def run(call: Call, verb: str) -> int:
     base = call.base()
     from kingdom.ops.steering import refusal_to_drop, refusal_to_retry
 
+    if verb == "drop":
+        from kingdom.ops.releasing import drop_actions
+
+        if drop_actions(base, options.id):
+            print(f"What was held of {options.id} will not be done.")
+            return EXIT_DONE
     entry = find_one(base, options.id, {DEAD} if verb == "retry" else LIVE, verb)
     if entry is None:
         refusal = refusal_to_retry if verb == "retry" else refusal_to_drop

@@ -123,6 +123,7 @@ def facts(found: dict[str, Any]) -> Iterator[str]:
     if found["metrics"]:
         yield f"metrics    {found['metrics']}"
     yield f"queues     {_queues(found['queues'])}"
+    yield from _held(found)
 
 
 def _files(files: list[dict[str, str]]) -> Iterator[str]:
@@ -198,6 +199,14 @@ def _queues(queues: dict[str, dict[str, int]]) -> str:
         for state, number in of_state.items()
     ]
     return ", ".join(parts) or "empty"
+
+
+def _held(found: dict[str, Any]) -> Iterator[str]:
+    """What may hold a secret, and waits for a person."""
+    if found["queues"].get("messages", {}).get("held"):
+        yield "held       messages that may hold a secret: kingdom queue ls --state held"
+    for task_id in found["held_actions"]:
+        yield f"held       actions of {task_id}, which may hold a secret: kingdom why {task_id}"
 
 
 def _soldiers(soldiers: list[dict[str, Any]]) -> Iterator[str]:

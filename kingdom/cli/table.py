@@ -39,6 +39,7 @@ COMMANDS = {
     "thaw": Command("thaw", LOOK, "let frozen soldiers go on"),
     "cancel": Command("cancel", LOOK, "end a task and its soldier"),
     "retry": Command("retry", LOOK, "make a new task of one that has ended"),
+    "release": Command("release", LOOK, "let pass what is held because it may hold a secret"),
     "sentinel": Command("sentinel", LOOK, "try what the watchers see, without any effect"),
     "envoy": Command("envoy", LOOK, "make and try the Slack app that speaks for the kingdom"),
     "general": Command("general", LOOK, "list, check, make, install and remove generals"),

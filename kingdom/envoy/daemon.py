@@ -1,8 +1,9 @@
 """The envoy: shows people what the kingdom says, and brings their answers.
 
-Reads `queue/messages/pending/`. Writes `queue/messages/{sent,dead}/`, what its transport writes
-(`logs/console.log`), and answers in `queue/events/pending/`. Keeps `state/envoy/`: the thread of
-each task, the questions that await an answer, the last reports, and what keeps its transport.
+Reads `queue/messages/pending/`. Writes `queue/messages/{held,sent,dead}/`, what its transport
+writes (`logs/console.log`), and answers in `queue/events/pending/`. Keeps `state/envoy/`: the
+thread of each task, the questions that await an answer, the last reports, and what keeps its
+transport.
 
 A crash leaves at most one handful of messages that were shown and are not in `sent/` yet. They
 come back as taken over, and the transport finds them where they were shown instead of showing them
@@ -14,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Any, assert_never
+from typing import assert_never
 
 from kingdom.bus.port import Accept, Claim, Move, Problem
 from kingdom.envoy.answers import answer_event, answers_by_task, is_known, is_settled
@@ -22,13 +23,14 @@ from kingdom.envoy.hearing import (
     NOBODY,
     Answer,
     SaidBy,
-    closing_line,
     known_answer,
     meant_by,
     said_by,
     speech_event,
 )
+from kingdom.envoy.internal_events import InternalEvents
 from kingdom.envoy.notebook import Notebook
+from kingdom.envoy.outbound import HELD_BACK, OutboundGate
 from kingdom.envoy.parcels import STREAM, Parcel, facts
 from kingdom.envoy.questions import Question, Questions, next_default, with_default_due
 from kingdom.envoy.reports import shown_before
@@ -60,6 +62,8 @@ class Envoy:
         sync = setting.config.current.settings.system.durability == "full"
         self._notebook = Notebook(setting.base, sync=sync)
         self._standing = Standing(setting.base)
+        self._events = InternalEvents(setting)
+        self._outbound = OutboundGate(setting, leaves=transport.leaves)
         self._in_hand: list[Parcel] = []
         self._defaults: tuple[Questions, datetime | None] | None = None
         self._resting_until: datetime | None = None  # as the transport wants it
@@ -145,6 +149,10 @@ class Envoy:
         parcel.duplicate_of = shown_before(message, self._notebook.reports)
         if parcel.duplicate_of:
             return
+        held = self._outbound.reason_to_hold(message)
+        if held:
+            self._hold(parcel, held)
+            return
         thread = thread_of(message, self._notebook.mappings)
         doubtful, parcel.tried = parcel.perhaps_sent, True
         try:
@@ -157,6 +165,16 @@ class Envoy:
         else:
             self._note(message, parcel.thread)
             self._standing.works()
+
+    def _hold(self, parcel: Parcel, reason: str) -> None:
+        """It waits for a person, who is told by the king; those behind it go on."""
+        self._in_hand.remove(parcel)
+        try:
+            self._bus.hold(parcel.claim, Problem(HELD_BACK, reason))
+        except LeaseLost:
+            return
+        self._log.warning("message.held", reason=reason, **facts(parcel.message))
+        self._events.about("message.held", parcel.message, reason=reason)
 
     def _later(self, claim: Claim, error: TryLater, problem: Problem) -> str:
         """No attempt is counted when the trouble is with the transport as a whole: all wait."""
@@ -189,9 +207,9 @@ class Envoy:
         self._note(message, thread_of(message, self._notebook.mappings))
         self._notebook.save()
         self._log.error("message.failed", error=str(error), **known)
-        self._tell("message.failed", message, error=error.sentence)
+        self._events.about("message.failed", message, error=error.sentence)
         buried = {"id": message.id, "code": error.code, "reason": error.sentence}
-        self._emit("queue.buried", {"stream": STREAM, **buried}, message.trace_id)
+        self._events.emit("queue.buried", {"stream": STREAM, **buried}, message.trace_id)
 
     def _note(self, message: MessageBase, thread: Thread | None) -> None:
         answered = named(message, "answers")
@@ -199,7 +217,7 @@ class Envoy:
         before = self._notebook.questions
         self._notebook.note(message, thread, self._clock.now())
         if question and question.answered_at is None:
-            self._tell_of_answer(answered, question)
+            self._events.answered(answered, question)
         for task_id in before.keys() - self._notebook.questions.keys():
             self._close(task_id, before[task_id])
         # An answer can overtake its question: `kingdom ask` shows one that waits to be sent.
@@ -234,7 +252,7 @@ class Envoy:
             name = "message.sent" if parcel.thread else "report.repeated"
             self._log.info(name, **facts(parcel.message), **parcel.outcome)
             if parcel.thread:
-                self._tell("message.sent", parcel.message, channel=parcel.thread.channel)
+                self._events.about("message.sent", parcel.message, channel=parcel.thread.channel)
 
     # From people to the kingdom
 
@@ -307,41 +325,25 @@ class Envoy:
         self._notebook.save()
         self._log.info("question.answered", task_id=task_id, answered_by=by.name, id=event.id)
         if by is not NOBODY:
-            self._tell_of_answer(task_id, question)
-        line = closing_line(self._words, answer.text, by)
+            self._events.answered(task_id, question)
+        line = self._outbound.closing_line(self._words, answer.text, by)
         return partial(self._transport.close_question, question, line)
 
     def _publish(self, event: Event) -> None:
         if self._bus.publish("events", event)[0]:
             self._log.info("event.heard", id=event.id, type=event.type)
             data = {"event_id": event.id, "source": event.source, "event_type": event.type}
-            self._emit("event.detected", data, event.trace_id)
+            self._events.emit("event.detected", data, event.trace_id)
 
     def _close(self, task_id: str, question: Question, passed_on: str = "") -> None:
         """Answered by whatever way, or of no use any more."""
-        line = closing_line(self._words, *known_answer(self._bus, task_id, passed_on))
+        known = known_answer(self._bus, task_id, passed_on)
+        line = self._outbound.closing_line(self._words, *known)
         self._transport.close_question(question, line)
 
     @property
     def _words(self) -> Words:
         return Words(self._setting.config.current.settings.system.language)
-
-    # What others may know
-
-    def _tell(self, type_: str, message: MessageBase, **more: str) -> None:
-        data = {"msg_id": message.id, "task_id": message.task_id, **more}
-        self._emit(type_, data, message.trace_id)
-
-    def _tell_of_answer(self, task_id: str, question: Question) -> None:
-        data = {"task_id": task_id, "thread_ts": question.thread_ts}
-        self._emit("message.human_response", data, question.trace_id)
-
-    def _emit(self, type_: str, data: dict[str, Any], trace_id: str | None) -> None:
-        """A log that cannot be written is no reason to stop: what it tells of has happened."""
-        try:
-            self._setting.internal.emit(type_, data, trace_id)
-        except TryLater as error:
-            self._log.warning("internal_event.lost", type=type_, error=str(error))
 
 
 def make(setting: Setting) -> Envoy:

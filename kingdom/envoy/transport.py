@@ -58,6 +58,7 @@ Heard = Reply | Speech
 
 
 class Transport(Protocol):
+    leaves: bool  # whether what it shows leaves this machine
     at_once: int  # how many messages may be in hand when the process is killed
 
     def send(

@@ -127,6 +127,13 @@ OF_SERVICES = (
         "The result says why; permissions.actions in the manifest names what may be done.",
     ),
     Failure(
+        "outbound_held",
+        "never",
+        "It may hold a secret, so it has not left.",
+        "See it with kingdom queue show ID, then let it pass with kingdom release ID, or decide "
+        "against it with kingdom queue drop ID.",
+    ),
+    Failure(
         "memory_busy",
         "wait",
         "Someone holds a memory file and does not let go of it.",

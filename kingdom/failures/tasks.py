@@ -6,6 +6,12 @@ from kingdom.failures.failure import Failure
 
 OF_TASKS = (
     Failure(
+        "nothing_held",
+        "never",
+        "What was to be let pass is not held any more.",
+        "See what became of it: kingdom why TASK.",
+    ),
+    Failure(
         "no_result",
         "retry",
         "The soldier ended without writing a result.",

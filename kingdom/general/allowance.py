@@ -8,14 +8,11 @@ from kingdom.models.action import Kind
 from kingdom.models.fields import Trust
 from kingdom.models.manifest import Permissions
 from kingdom.models.task import Task
+from kingdom.outbound.credentials import own_variables
 from kingdom.settings.loading import Settings
-from kingdom.settings.sentinel import GithubWatcher, JiraWatcher
-from kingdom.settings.system import BUS_VARIABLE
 
 BASIC = ("PATH", "HOME", "LANG", "TERM", "TZ", "TMPDIR", "USER", "SHELL")
 _LOCALE = "LC_"
-# What `gh` and git hosts go by, whatever the settings name.
-_OF_HOSTS = ("GH_TOKEN", "GITHUB_TOKEN", "GH_ENTERPRISE_TOKEN", "GITHUB_ENTERPRISE_TOKEN")
 NOT_KNOWN: Trust = "outside"
 
 
@@ -28,7 +25,7 @@ def environment_for(
 ) -> dict[str, str]:
     """`of_engine` is what the engine's own program needs, such as its login."""
     named = {*_variables(task, permissions), *BASIC, *of_engine}
-    wanted = named - credentials(settings)
+    wanted = named - own_variables(settings)
     return {
         name: value
         for name, value in environment.items()
@@ -68,21 +65,3 @@ def actions_for(task: Task, permissions: Permissions) -> tuple[Kind, ...]:
     if narrowed is None or narrowed.actions is None:
         return tuple(named)
     return tuple(kind for kind in named if kind in narrowed.actions)
-
-
-def credentials(settings: Settings) -> set[str]:
-    """The variables that hold the kingdom's own; a manifest that names one does not get it."""
-    watchers, slack = settings.sentinel.polling, settings.envoy.slack
-    github = watchers.github or GithubWatcher()
-    jira = watchers.jira or JiraWatcher.model_construct(url="")
-    return {
-        BUS_VARIABLE,
-        slack.bot_token_env,
-        slack.app_token_env,
-        github.token_env,
-        jira.email_env,
-        jira.token_env,
-        settings.system.git.token_env,
-        *settings.system.git.tokens.values(),
-        *_OF_HOSTS,
-    }

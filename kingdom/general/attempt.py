@@ -16,6 +16,8 @@ from kingdom.general.registry import Entry
 from kingdom.general.spec import Spec
 from kingdom.models.task import Task
 
+RELEASE = "release"
+
 
 class Stage(StrEnum):
     """What `state/sessions.json` shows."""
@@ -59,6 +61,15 @@ class Attempt:
     def task(self) -> Task:
         assert isinstance(self.claim.message, Task)
         return self.claim.message
+
+    @property
+    def is_release(self) -> bool:
+        """It needs no soldier: what was held is done."""
+        return self.task.type == RELEASE
+
+    @property
+    def waits_for_soldier(self) -> bool:
+        return self.spec is None and not self.is_release
 
     @property
     def number(self) -> int:

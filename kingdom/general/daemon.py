@@ -32,6 +32,7 @@ from kingdom.general.leftovers import Leftovers
 from kingdom.general.mustering import Muster
 from kingdom.general.purse import Purse
 from kingdom.general.registry import Entry, Register, Registry
+from kingdom.general.releases import Releases
 from kingdom.general.reporting import Reporter
 from kingdom.general.spec import Ended, SoldierFiles
 from kingdom.general.sweeping.sweeper import Sweeper
@@ -86,6 +87,7 @@ class General:
         for directory in (base.soldiers, base.control, base.state):
             self._watch.add(directory)
         self._winding_up = WindingUp(setting, self._grounds, self._reporter)
+        self._releases = Releases(setting, self._grounds, self._reporter)
         self._muster = Muster(
             setting,
             self._control,
@@ -204,7 +206,10 @@ class General:
             attempt.condemned = attempt.condemned or CANCELLED
         try:
             self._renew(attempt)
-            if attempt.spec is not None:
+            if attempt.is_release:
+                if self._releases.tend(attempt, self._package.manifest):
+                    self._let_go(attempt)
+            elif attempt.spec is not None:
                 self._tend_soldier(attempt)
             elif attempt.condemned and not self._leftovers.has_predecessor(attempt.task.id):
                 self._fail(attempt, attempt.condemned)
@@ -241,7 +246,7 @@ class General:
             attempt = self._attempts.get(heard.task_id)
             if attempt is not None and heard.when == BEFORE and attempt.spec is None:
                 self._hear_of_repository(attempt, heard)
-            elif attempt is not None and heard.when == AFTER and attempt.spec is not None:
+            elif attempt is not None and heard.when == AFTER and not attempt.waits_for_soldier:
                 self._winding_up.hear(attempt, heard)
 
     def _hear_of_repository(self, attempt: Attempt, heard: Heard) -> None:

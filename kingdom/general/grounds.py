@@ -6,10 +6,11 @@ Each errand may be cut off anywhere and is simply done again by the next life of
 
 from __future__ import annotations
 
+import json
 import os
 import threading
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -19,13 +20,16 @@ from kingdom.clients.github import GitHub
 from kingdom.clients.github_access import find_token
 from kingdom.errors import KingdomError
 from kingdom.general import allowance
+from kingdom.general.actions.gate import OutboundGate
 from kingdom.general.actions.jobs import Job, Lineage, number_of
 from kingdom.general.actions.performing import Means, Outcome, perform
+from kingdom.general.checkouts.outgoing import Outgoing
 from kingdom.general.checkouts.repositories import Checkout, Repositories
 from kingdom.general.origin import origin_of
 from kingdom.general.spec import Spec
-from kingdom.models.result import ResultBase
 from kingdom.models.task import Task
+from kingdom.outbound.credentials import Credentials
+from kingdom.runtime import held_actions
 from kingdom.runtime.config import Config, General
 from kingdom.runtime.errands import Errands
 from kingdom.runtime.role import Setting
@@ -44,6 +48,7 @@ class Aftermath:
 
     kept_refs: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    held: tuple[str, ...] = ()  # what the outbound gate stopped, and why
     later: datetime | None = None  # the rest is to be tried again then
 
 
@@ -55,10 +60,47 @@ class Heard:
     failure: Exception | None
 
 
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be done outside: on whose word, from where, and what a person let pass."""
+
+    attempt: str  # the soldier's id
+    checkout: Checkout | None
+    actions: Sequence[Any] | None
+    released: Mapping[str, str] = field(default_factory=dict)
+
+
+class _Pushing:
+    """Exactly the commit that was looked at is pushed."""
+
+    def __init__(self, repositories: Repositories, checkout: Checkout | None) -> None:
+        self._repositories = repositories
+        self._checkout = checkout
+        self._sha = ""
+
+    def outgoing(self) -> Outgoing:
+        found = self._repositories.outgoing(_existing(self._checkout), self._sha or "HEAD")
+        self._sha = found.sha
+        return found
+
+    def push(self) -> str:
+        checkout = _existing(self._checkout)
+        return self._repositories.push(checkout, checkout.branch, source=self._sha)
+
+    def known(self, strings: frozenset[str]) -> frozenset[str]:
+        if self._checkout is None or not strings:
+            return frozenset()
+        try:
+            return self._repositories.known_in(self._checkout, strings)
+        except KingdomError:  # then all of it counts as new
+            return frozenset()
+
+
 class Grounds:
     def __init__(self, setting: Setting) -> None:
         self._setting = setting
         self._masker = Masker(setting.environment)
+        self._credentials = Credentials(setting.environment)
         self._errands = Errands("errand", _HANDS)
         self._busy: set[str] = set()
         self._hub: tuple[object, GitHub] | None = None
@@ -122,16 +164,14 @@ class Grounds:
 
     # After
 
-    def wind_up(
-        self, task: Task, spec: Spec, said: ResultBase | None, lineage: Lineage, config: Config
-    ) -> None:
+    def wind_up(self, task: Task, wanted: Wanted, lineage: Lineage, config: Config) -> None:
         general = config.generals.get(self._setting.name)
         permissions = general.manifest.permissions if general is not None else None
         allowed = allowance.actions_for(task, permissions) if permissions is not None else ()
-        checkout = checkout_of(spec)
+        checkout = wanted.checkout
         job = Job(
             task_id=task.id,
-            attempt=spec.soldier_id,
+            attempt=wanted.attempt,
             lineage=lineage,
             trust=task.trust or allowance.NOT_KNOWN,
             allowed=frozenset(allowed),
@@ -140,27 +180,58 @@ class Grounds:
             commit=checkout.head if checkout else None,
             branch=checkout.branch if checkout else None,
         )
-        wanted = said.actions if said is not None and said.status == "success" else None
 
         def act() -> Aftermath:
             repositories = self.repositories(config)
-            outcome = perform(job, wanted, self._means(repositories, checkout, config))
+            means = self._means(repositories, task, wanted, config)
+            outcome = perform(job, wanted.actions, means)
             if outcome.later is not None:
-                return Aftermath((), tuple(_notes(outcome)), outcome.later.not_before)
+                return Aftermath((), tuple(_notes(outcome)), later=outcome.later.not_before)
+            self._note_held(task, wanted, outcome, sync=means.sync)
             kept, notes = self._keep(repositories, checkout)
-            return Aftermath(tuple(kept), (*_notes(outcome), *notes))
+            held = tuple(f"{one.key.partition(':')[0]}: {one.reason}" for one in outcome.held)
+            return Aftermath(tuple(kept), (*_notes(outcome), *notes, *_decide(task, held)), held)
 
         self._ask(AFTER, task.id, act)
 
+    def _note_held(self, task: Task, wanted: Wanted, outcome: Outcome, *, sync: bool) -> None:
+        """Before it is reported: whoever hears of it finds it."""
+        if not outcome.held:
+            held_actions.remove(self._setting.base, task.id)
+            return
+        found = held_actions.HeldActions(
+            task.id,
+            wanted.attempt,
+            outcome.held,
+            list(wanted.actions or ()),
+            dict(spelled(wanted.checkout)),
+            task.trace_id,
+        )
+        held_actions.write(self._setting.base, found, self._setting.clock.now(), sync=sync)
+
     def _means(
-        self, repositories: Repositories, checkout: Checkout | None, config: Config
+        self, repositories: Repositories, task: Task, wanted: Wanted, config: Config
     ) -> Means:
+        pushing = _Pushing(repositories, wanted.checkout)
+        given = json.dumps(task.payload, ensure_ascii=False)
+
+        def known(strings: frozenset[str]) -> frozenset[str]:
+            found = frozenset(one for one in strings if one in given)
+            return found | pushing.known(strings - found)
+
         return Means(
             self._setting.base,
             self._setting.clock,
             connect=lambda: self._connected(config),
-            push=lambda: repositories.push(_existing(checkout), _existing(checkout).branch),
+            push=pushing.push,
             mask=self._masker.text,
+            gate=OutboundGate(
+                needles=lambda: self._credentials.needles(config.settings),
+                trust=task.trust or allowance.NOT_KNOWN,
+                outgoing=pushing.outgoing,
+                known=known,
+                released=wanted.released,
+            ),
             sync=config.settings.system.durability == "full",
         )
 
@@ -197,7 +268,9 @@ class Grounds:
 
     def _opened_hub(self, watcher: GithubWatcher) -> GitHub:
         def token() -> str:
-            return find_token(self._setting.environment, watcher.token_env, watcher.api_url)
+            found = find_token(self._setting.environment, watcher.token_env, watcher.api_url)
+            self._credentials.learn("the GitHub login", found)
+            return found
 
         return GitHub(token(), watcher.api_url, clock=self._setting.clock, renew=token)
 
@@ -226,6 +299,15 @@ def spelled(checkout: Checkout | None) -> Mapping[str, str]:
 def _existing(checkout: Checkout | None) -> Checkout:
     assert checkout is not None  # without one, pushing is refused before it comes to this
     return checkout
+
+
+def _decide(task: Task, held: Sequence[str]) -> Iterator[str]:
+    yield from (f"held, {one}" for one in held)
+    if held:
+        yield (
+            f"let it pass with: kingdom release {task.id}; or decide against it with: "
+            f"kingdom queue drop {task.id}"
+        )
 
 
 def _notes(outcome: Outcome) -> Iterator[str]:

@@ -57,7 +57,7 @@ class Muster:
     def prepare(self, attempt: Attempt, package: Package) -> KingdomError | None:
         """Makes it ready as far as that goes now; answers why it cannot be begun at all."""
         id_, task = attempt.task.id, attempt.task
-        if attempt.spec is not None or attempt.condemned or self._grounds.is_busy(id_):
+        if not attempt.waits_for_soldier or attempt.condemned or self._grounds.is_busy(id_):
             return None
         if self.room <= 0 and not attempt.has_room:
             return None
@@ -91,7 +91,7 @@ class Muster:
 
     def waits_for_predecessor(self, attempt: Attempt) -> bool:
         """Nobody tells when that one has ended."""
-        if attempt.spec is not None or self._grounds.is_busy(attempt.task.id):
+        if not attempt.waits_for_soldier or self._grounds.is_busy(attempt.task.id):
             return False  # it is under way, and grounds tell when they are done
         can_begin = self.room > 0 and not self._control.is_frozen(attempt.task.id)
         return can_begin or bool(attempt.condemned)

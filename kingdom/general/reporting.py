@@ -184,6 +184,12 @@ class Reporter:
         self._control.forget(task.id)
         self._tell_of_soldier(attempt, judgement, ended)
         self._tell(attempt, result, metrics["duration_seconds"])
+        if result.held:
+            reason = " ".join(result.held)
+            actions = [one.partition(":")[0] for one in result.held]
+            self._emit(
+                "task.actions_held", attempt, task_id=task.id, actions=actions, reason=reason
+            )
         if result.status == "success" and result.memory_updates:
             self._learn(attempt, result.memory_updates)
 

@@ -286,6 +286,7 @@ def with_aftermath(result: ResultBase, aftermath: Aftermath) -> ResultBase:
     told = "\n".join(f"- {note}" for note in aftermath.notes)
     return result.model_copy(
         update={
+            "held": list(aftermath.held) or None,
             "kept_refs": list(aftermath.kept_refs) or None,
             "summary": f"{result.summary}\n{told}".strip() if told else result.summary,
         }

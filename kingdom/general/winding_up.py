@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from kingdom.general.actions.jobs import lineage_of
 from kingdom.general.attempt import Attempt
-from kingdom.general.grounds import Aftermath, Grounds, Heard, code_of
+from kingdom.general.grounds import Aftermath, Grounds, Heard, Wanted, checkout_of, code_of
 from kingdom.general.reporting import Reporter
 from kingdom.general.spec import Ended
 from kingdom.general.verdicts import follow
@@ -49,7 +49,9 @@ class WindingUp:
             return True
         lineage = lineage_of(task, self._grounds.known_task)
         said, config = judgement.result, self._setting.config.current
-        self._grounds.wind_up(task, spec, said, lineage, config)
+        actions = said.actions if said is not None and said.status == "success" else None
+        wanted = Wanted(spec.soldier_id, checkout_of(spec), actions)
+        self._grounds.wind_up(task, wanted, lineage, config)
         return False
 
     def hear(self, attempt: Attempt, heard: Heard) -> None:

@@ -21,6 +21,7 @@ from kingdom.settings.addresses import RepositoryRefused, read_url
 from kingdom.settings.loading import Settings
 
 CHAT = ("slack.channel.message", "slack.app_mention")
+_HEARD = "evt-slack-"  # the ids of events that the envoy makes
 ROUTED_BY = "routed_by"  # in a payload: the task whose soldier chose this one's general
 
 _PERSON = re.compile(r"<[@!#][^<>]*>")
@@ -61,7 +62,11 @@ def place_in(payload: Mapping[str, Any]) -> Place | None:
 
 
 def place_of(task: Task) -> Place | None:
-    """None for a task that did not begin with a person's message."""
+    """None for a task that did not begin with a person's message. Less trusted work names no
+    channel by itself: only what was said in Slack has one."""
+    heard = task.event_id.startswith(_HEARD) or task.type == RESUME
+    if task.trust != "member" and not heard:
+        return None
     original = task.payload.get("original") if task.type == RESUME else task.payload
     return place_in(original) if isinstance(original, Mapping) else None
 

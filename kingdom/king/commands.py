@@ -17,7 +17,7 @@ from kingdom.models.task import Task
 from kingdom.settings.wording import shown
 from kingdom.words import ENGLISH, Words
 
-Verb = Literal["cancel", "freeze", "thaw", "retry"]
+Verb = Literal["cancel", "freeze", "thaw", "retry", "release"]
 VERBS: tuple[Verb, ...] = get_args(Verb)
 OPEN_STATES = ("pending", "in_progress")
 BY_DEFAULT = "default"  # who answered, as the envoy says it, if nobody did in time
@@ -66,7 +66,7 @@ def read_command(payload: Mapping[str, Any]) -> Command:
         given = shown(payload.get("command"))
         raise Objection(f"{given} is not a command; known: {', '.join(VERBS)}.")
     task_id = payload.get("task_id")
-    if task_id is None and verb in ("cancel", "retry"):
+    if task_id is None and verb in ("cancel", "retry", "release"):
         raise Objection(f"{verb} needs a task_id.")
     if task_id is not None and not is_id(task_id):
         raise Objection(f"{shown(task_id)} is not a task's id.")

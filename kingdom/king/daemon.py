@@ -1,10 +1,11 @@
 """The king's process.
 
 Reads `queue/events/pending`, `state/results`, `state/resources.json`, `state/control`, every
-`dead/`, `state/sentinel/watchers.json`, `state/envoy/awaiting-responses.json` and the
+`dead/` and `held/`, `state/sentinel/watchers.json`, `state/envoy/awaiting-responses.json` and the
 configuration. Writes events, tasks and messages through the bus, and `state/control`. Keeps
-`schedule-sent.json`, `deferred.json`, `buried.json`, `watchers-told.json` and `reminded.json` in
-`state/king/`; the rest of what it knows it learns again from the queues when it starts.
+`schedule-sent.json`, `deferred.json`, `buried.json`, `watchers-told.json`, `reminded.json` and
+`held.json` in `state/king/`; the rest of what it knows it learns again from the queues when it
+starts.
 
 A crash leaves at most an event, a result or a command that was taken and not finished. The next
 king takes it again: everything that follows from one of them is one commit.
@@ -20,6 +21,7 @@ from kingdom.king.courtesy import Courtesy
 from kingdom.king.desk import Desk
 from kingdom.king.dispatch import Dispatch
 from kingdom.king.gate import Deferrals, Gate
+from kingdom.king.held import HeldItems
 from kingdom.king.lookouts import Lookouts
 from kingdom.king.outstanding import Outstanding
 from kingdom.king.petitions import Petitions
@@ -55,6 +57,7 @@ class King:
         self._burials = Burials(desk)
         self._lookouts = Lookouts(desk)
         self._reminders = Reminders(desk, questions)
+        self._held = HeldItems(desk)
 
     def start(self) -> None:
         self._vigil.start()
@@ -63,6 +66,7 @@ class King:
         self._burials.start()
         self._lookouts.start()
         self._reminders.start()
+        self._held.start()
 
     def step(self) -> float:
         interval = self._desk.config.settings.king.polling.interval_seconds
@@ -75,6 +79,7 @@ class King:
         self._burials.step(interval)
         self._lookouts.step(interval)
         self._reminders.step(interval)
+        self._held.step(interval)
         self._timetable.step()
         self._courtesy.step()
         self._dispatch.step()

@@ -62,6 +62,33 @@ class Outcome:
 def outcome(result: AnyResult, task: Task, words: Words, now: datetime, wait: float) -> Outcome:
     """`wait`: seconds after which a question takes its default."""
     announcements = tuple(_announcements(result, task, words))
+    if _names_a_channel(result) and not may_choose_channels(task):
+        ignored = words("king_channel_ignored", trust=trust_of(task))
+        return _outcome(result, task, words, now, wait, ()).with_word(ignored)
+    return _outcome(result, task, words, now, wait, announcements)
+
+
+def trust_of(task: Task) -> str:
+    return task.trust or "outside"
+
+
+def may_choose_channels(task: Task) -> bool:
+    """Work of less trusted people is told in its own thread, and nowhere else."""
+    return trust_of(task) == "member"
+
+
+def _names_a_channel(result: AnyResult) -> bool:
+    return bool(result.proclamation or result.notify_channel)
+
+
+def _outcome(
+    result: AnyResult,
+    task: Task,
+    words: Words,
+    now: datetime,
+    wait: float,
+    announcements: tuple[Draft, ...],
+) -> Outcome:
     match result:
         case Success():
             is_reply = is_chat(task.type) and result.summary.strip()

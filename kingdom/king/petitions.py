@@ -15,17 +15,18 @@ from typing import Any
 from kingdom.bus.files.places import HANDLED
 from kingdom.bus.port import Claim, Move, New
 from kingdom.king import commands
-from kingdom.king.commands import Answer, Command, Objection
+from kingdom.king.commands import Answer, Command, Objection, Refusal
 from kingdom.king.desk import Desk
 from kingdom.king.gate import Deferrals, Gate
 from kingdom.king.outcomes import Draft, resumption_of, retry_of
 from kingdom.king.outstanding import Outstanding
-from kingdom.king.routing import RESUME, is_own, trace_of
+from kingdom.king.routing import RELEASE, RESUME, is_own, trace_of
 from kingdom.models.event import Event
 from kingdom.models.message import ThreadUpdate
 from kingdom.models.priority import HIGH
 from kingdom.models.result import NeedsHuman
 from kingdom.models.task import Task
+from kingdom.runtime import held_actions
 from kingdom.runtime.config import ANSWER, COMMAND
 from kingdom.runtime.control import EVERYTHING, Control
 
@@ -152,6 +153,8 @@ class Petitions:
             command = commands.read_command(event.payload)
             if command.verb == "retry":
                 self._retry(claim, event, command)
+            elif command.verb == "release":
+                self._release(claim, event, command.task_id or "")
             else:
                 self._end(claim, "completed", self._steer(command, claim.id))
         except Objection as objection:
@@ -214,6 +217,30 @@ class Petitions:
         desk.log.info(
             "task.retried", task_id=task.id, original_task_id=original.id, event_id=claim.id
         )
+
+    def _release(self, claim: Claim, event: Event, task_id: str) -> None:
+        """Needs no soldier, so nothing is waited for."""
+        desk = self._desk
+        original = commands.ended_task(
+            task_id, desk.bus.look("tasks", task_id), desk.config.generals
+        )
+        if held_actions.read(desk.setting.base, task_id) is None:
+            raise Refusal("king_nothing_held", task=task_id)
+        commands.not_under_way(task_id, self._outstanding.successor_of(task_id))
+        first = original.payload.get("original") if original.type == RESUME else None
+        task = self._successor(
+            original, type=RELEASE, payload=first or original.payload, priority=HIGH
+        )
+        said = desk.words(
+            "king_released", general=task.target_general, original=task_id, task=task.id
+        )
+        draft = Draft(ThreadUpdate, said, {"context": {"inherits": task_id}})
+        moves = [self._ending(claim, "completed", f"{task.id} does what was held.", task)]
+        desk.hands.commit(moves, [New("tasks", task), *desk.messages([(draft, task)])])
+        self._outstanding.add(task)
+        desk.tell_of_task(task, event.type)
+        desk.tell("task.actions_released", task.trace_id, task_id=task_id, released_as=task.id)
+        desk.log.info("task.released", task_id=task.id, original_task_id=task_id)
 
     def _has_to_wait(self, claim: Claim, event: Event, original: Task) -> bool:
         """At the gate, with the priority of a command: a person waits for it. Not for a soldier:

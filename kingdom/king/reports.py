@@ -13,7 +13,13 @@ from kingdom.bus.port import Claim, Move, New
 from kingdom.king import passing
 from kingdom.king.commands import Refusal
 from kingdom.king.desk import Desk
-from kingdom.king.outcomes import AnyResult, Outcome, outcome
+from kingdom.king.outcomes import (
+    AnyResult,
+    Outcome,
+    may_choose_channels,
+    outcome,
+    trust_of,
+)
 from kingdom.king.outstanding import Outstanding
 from kingdom.models.event import Event
 from kingdom.models.task import Task
@@ -87,6 +93,8 @@ class Reports:
         desk = self._desk
         wait = desk.config.settings.king.questions.default_after_seconds
         decided = outcome(result, task, desk.words, desk.now(), wait)
+        if (result.proclamation or result.notify_channel) and not may_choose_channels(task):
+            desk.task_log.note(task.id, "channels_ignored", trust=trust_of(task))
         event = self._events.waiting_for(task)
         name = passing.wanted(result, task, desk.config)
         try:

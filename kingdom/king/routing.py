@@ -14,6 +14,7 @@ from kingdom.models.task import Task
 from kingdom.runtime.config import OWN_TYPES, General
 
 RESUME = "resume"  # the type of a task that goes on after an answer
+RELEASE = "release"  # of one that does what the outbound gate held of another
 _TITLE_LENGTH = 200
 
 

@@ -64,6 +64,9 @@ TASKS = (
     _entry("task.resumed", "king", task_id=TEXT, original_task_id=TEXT),
     _entry("task.retried", "general", task_id=TEXT, error=TEXT, retry_count=WHOLE),
     _entry("task.cancelled", "king general", task_id=TEXT, reason=TEXT),
+    _entry("task.actions_held", "general", task_id=TEXT, actions=LIST, reason=TEXT),
+    _entry("task.actions_released", "king", task_id=TEXT, released_as=TEXT),
+    _entry("task.actions_dropped", "operator", task_id=TEXT),
 )
 SOLDIERS = (
     _entry("soldier.spawned", "general", task_id=TEXT, soldier_id=TEXT),
@@ -112,6 +115,8 @@ MESSAGES = (
     _entry("message.sent", "envoy", msg_id=TEXT, task_id=MAYBE_TEXT, channel=TEXT),
     _entry("message.human_response", "envoy", task_id=TEXT, thread_ts=MAYBE_TEXT),
     _entry("message.failed", "envoy", msg_id=TEXT, task_id=MAYBE_TEXT, error=TEXT),
+    _entry("message.held", "envoy", msg_id=TEXT, task_id=MAYBE_TEXT, reason=TEXT),
+    _entry("message.released", "operator", msg_id=TEXT, task_id=MAYBE_TEXT),
 )
 QUEUES = (
     _entry("queue.buried", " ".join(EVERY_ROLE), stream=TEXT, id=TEXT, code=TEXT, reason=TEXT),

@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError
 from kingdom.models.base import Record
 from kingdom.models.fields import Id, Timestamp, Urgency
 
-MessageStatus = Literal["pending", "sent", "dead"]
+MessageStatus = Literal["pending", "held", "sent", "dead"]
 
 
 class MessageBase(Record):
@@ -30,6 +30,10 @@ class MessageBase(Record):
         default=None,
         description="Handed back with the answer; `outcome` says how the task stands now: waiting, "
         "done, failed or cancelled.",
+    )
+    released: str | None = Field(
+        default=None,
+        description="What a person let pass the outbound gate: a digest of exactly these words.",
     )
     duplicate_of: Id | None = Field(
         default=None, description="The message that brought the same report: this one is not shown."

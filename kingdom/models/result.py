@@ -62,6 +62,10 @@ class ResultBase(Record):
     actions: list[dict[str, Any]] | None = Field(
         default=None, description="What the general is to do outside, such as posting a review."
     )
+    held: list[str] | None = Field(
+        default=None,
+        description="What the outbound gate stopped; kingdom release TASK lets it pass.",
+    )
     kept_refs: list[str] | None = None
     route: str | None = None
     metrics: dict[str, Any] | None = None

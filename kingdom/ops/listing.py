@@ -16,7 +16,7 @@ from kingdom.models.ids import TASK_ID, is_id, sequence_number
 from kingdom.models.priority import NORMAL, RANKS
 from kingdom.store import disk
 from kingdom.store.paths import REASON_SUFFIX, BaseDir
-from kingdom.topology import DEAD, PENDING, STREAMS, Stream
+from kingdom.topology import DEAD, HELD, PENDING, STREAMS, Stream
 
 SUFFIX = ".json"
 HANDLED = "handled"
@@ -79,7 +79,12 @@ def states() -> list[str]:
 
 def stems(place: Place) -> list[str]:
     """The ids lying there, or what stands for one in the name of a file that has none."""
-    names = [name for name in disk.names(place.directory) if is_message(place, name)]
+    try:
+        names = [name for name in disk.names(place.directory) if is_message(place, name)]
+    except PermissionError:
+        if place.state == HELD:  # it is only for the owner's eyes
+            return []
+        raise
     return [name.removesuffix(SUFFIX) for name in names]
 
 

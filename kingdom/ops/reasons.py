@@ -31,7 +31,7 @@ from kingdom.ops.surroundings import Surroundings
 from kingdom.ops.task_reasons import KING, TaskReasons
 from kingdom.ops.tracing import Moment, in_utc, trace
 from kingdom.store.paths import BaseDir
-from kingdom.topology import DEAD, PENDING
+from kingdom.topology import DEAD, HELD, PENDING
 
 ENVOY = "envoy"
 _SHOWN = 3
@@ -164,6 +164,12 @@ class _Teller:
             yield Reason(f"It was shown in {text(one, 'channel')} at {moment}.")
         elif one.state == DEAD:
             yield from burial(one)
+        elif one.state == HELD:
+            why = str(delivery_of(one).get("last_error_message", ""))
+            yield Reason(
+                f"It is held, since it may hold a secret. {why}".strip(),
+                f"Send it: kingdom release {one.id}; or never: kingdom queue drop {one.id}",
+            )
         else:
             yield from hold_ups(self._around, one, ENVOY)
             task = text(one, "task_id")

@@ -19,6 +19,7 @@ from kingdom.ops.status_config import settings_in_force
 from kingdom.ops.stopping import is_running, running
 from kingdom.ops.systemd.manager import holder
 from kingdom.ops.systemd.units import target_name
+from kingdom.runtime import held_actions
 from kingdom.runtime.control import EVERYTHING, Control
 from kingdom.runtime.processes import (
     LONGEST_REST,
@@ -72,6 +73,7 @@ def status(
         "watchers": watchers(base, now),
         "transport_problem": transport_problem(base),
         "queues": _queues(base),
+        "held_actions": held_actions.tasks(base),
         "soldiers": [_since(one, now) | _used(used, one.get("id")) for one in soldiers(base)],
         "questions": questions(base),
     }

@@ -40,15 +40,16 @@ def retry(bus: FileBus, caretaker: Caretaker, entry: Listed) -> str:
             remedy=f"Mend the file where it lies, then: kingdom queue retry {entry.id}",
         ) from None
     if caretaker.places.lying_in(entry.stream, record.id) == [DEAD] and record.id == entry.id:
-        (claim,) = _claimed(bus, entry)
-        bus.commit([Move(_clean(claim), PENDING)])
+        (claim,) = claimed(bus, entry)
+        bus.commit([Move(clean(claim), PENDING)])
     else:
         _publish_again(bus, entry, record)
     disk.remove(reason_path(entry.path))
     return record.id
 
 
-def _clean(claim: Claim) -> Claim:
+def clean(claim: Claim) -> Claim:
+    """As if nothing had been tried yet."""
     delivery = claim.message.delivery.revised(
         attempt_count=0,
         crash_count=0,
@@ -75,7 +76,7 @@ def drop(bus: FileBus, caretaker: Caretaker, entry: Listed) -> None:
     if task_id:
         raise _under_way(entry, task_id)
     try:
-        (claim,) = _claimed(bus, entry)
+        (claim,) = claimed(bus, entry)
     except InvalidFile:
         caretaker.condemn(entry.stream, entry.path, _as_fault(entry))
         _tell(bus.base, entry, None)
@@ -120,7 +121,7 @@ def _as_fault(entry: Listed) -> InvalidFile:
     )
 
 
-def _claimed(bus: FileBus, entry: Listed) -> list[Claim]:
+def claimed(bus: FileBus, entry: Listed) -> list[Claim]:
     """This message in our hands; who has it otherwise is said in the refusal."""
     claims = bus.claim(entry.stream, WORKER, ids=[entry.id])
     if claims:

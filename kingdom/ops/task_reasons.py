@@ -23,6 +23,7 @@ from kingdom.ops.stopping import is_running
 from kingdom.ops.surroundings import Surroundings
 from kingdom.ops.tracing import in_utc
 from kingdom.ops.whereabouts import last_soldier
+from kingdom.runtime import held_actions
 from kingdom.settings.loading import Settings
 from kingdom.store import disk
 from kingdom.store.spending import read_day
@@ -61,6 +62,12 @@ class TaskReasons:
 
     def _ended(self, one: Found) -> Iterator[Reason]:
         result = self._journey.of("results", one.id)
+        held = held_actions.read(self._around.base, one.id)
+        if held is not None:
+            yield Reason(
+                f"Not all of it was done, since it may hold a secret. {held.reason}",
+                f"Do it as it is: kingdom release {one.id}; or never: kingdom queue drop {one.id}",
+            )
         if result:
             yield from self.result(result)
         elif not _was_moved_by_hand(one):

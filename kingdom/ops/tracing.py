@@ -18,7 +18,7 @@ from kingdom.ops.listing import ENDED, seconds
 from kingdom.ops.relations import TASK_LOG, Found, Journey, Line, journey_of
 from kingdom.store.paths import BaseDir
 from kingdom.store.state import read_json
-from kingdom.topology import DEAD, PENDING
+from kingdom.topology import DEAD, HELD, PENDING
 
 _LONGEST = 200
 # What the end of a task is called in the log, by the word in its file.
@@ -147,6 +147,11 @@ _SAYINGS = {
     "soldier.killed": "killed: {reason}",
     "message.sent": "shown in {channel}",
     "message.failed": "given up: {error}",
+    "message.held": "held: {reason}",
+    "message.released": "let pass by a person",
+    "task.actions_held": "held: {reason}",
+    "task.actions_released": "what was held is done as {released_as}",
+    "task.actions_dropped": "what was held will not be done",
     "message.human_response": "a person answered",
     "queue.buried": "buried: {reason}",
 }
@@ -224,6 +229,9 @@ def _of_message(one: Found, journey: Journey) -> Iterator[Moment]:
         yield Moment(
             _ended(one), "envoy", "message.sent", one.id, f"{kind}shown in {where}: {said}"
         )
+    elif one.state == HELD:
+        why = _text(_delivery(one), "last_error_message")
+        yield Moment(_ended(one), "envoy", "message.held", one.id, f"{kind}held: {why}")
     elif one.state == PENDING:
         at = _text(content, "created_at")
         yield Moment(at, "", "message.waits", one.id, f"{kind}waits to be shown: {said}")

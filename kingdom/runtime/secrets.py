@@ -98,13 +98,14 @@ class Masker:
 
 def _secret_values(environment: Mapping[str, str], also: frozenset[str]) -> Iterable[str]:
     for name, value in environment.items():
-        if name in also or _looks_secret(name.upper(), value):
+        if name in also or looks_secret(name.upper(), value):
             stripped = value.strip()
             if len(stripped) >= SHORTEST_SECRET:
                 yield stripped
 
 
-def _looks_secret(name: str, value: str) -> bool:
+def looks_secret(name: str, value: str) -> bool:
+    """Whether a variable of this name, in capitals, holds a secret."""
     if not SECRET_NAME.search(name) or HARMLESS_NAME.search(name):
         return False
     return not value.startswith("/")

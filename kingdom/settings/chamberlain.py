@@ -65,6 +65,11 @@ class Retention(Section):
     dead_days: Days = Field(
         default=30, description="dead/ of all queues; people are told three days before."
     )
+    held_days: Days = Field(
+        default=30,
+        description="What the outbound gate holds and nobody decided on: queue/messages/held/ and "
+        "state/results/held/. People are reminded of it until then.",
+    )
     history_days: Days = Field(default=400, description="logs/analysis/ and state/spending/.")
     workspaces_days: Days = Field(
         default=7,

@@ -258,6 +258,15 @@ class Progress(Section):
     )
 
 
+class Outbound(Section):
+    """What is looked for in all that leaves, beside the credentials that the kingdom knows."""
+
+    secret_env: list[Variable] = Field(
+        default_factory=list,
+        description="Further variables whose values must not leave, in whatever form.",
+    )
+
+
 class SystemSettings(Section):
     """The kingdom as a whole."""
 
@@ -291,6 +300,11 @@ class SystemSettings(Section):
     progress: Progress = Field(
         default_factory=Progress,
         description="What the thread of a task is told while its soldier works.",
+    )
+
+    outbound: Outbound = Field(
+        default_factory=Outbound,
+        description="What is scanned before it leaves for Slack, GitHub or a remote.",
     )
 
     @property

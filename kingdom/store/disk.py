@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -172,6 +173,13 @@ def set_mode(path: str, mode: int) -> None:
 def set_time(path: str, seconds: int) -> None:
     """When it was last changed."""
     os.utime(path, (seconds, seconds))
+
+
+def keep_private(directory: str) -> None:
+    """Only its owner may look inside. One of another's is left as it is."""
+    facts = os.stat(directory)
+    if stat.S_IMODE(facts.st_mode) & 0o077 and facts.st_uid == os.geteuid():
+        os.chmod(directory, 0o700)
 
 
 def create_and_open(path: str, mode: int) -> int:

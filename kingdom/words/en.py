@@ -28,6 +28,7 @@ SENTENCES: dict[str, str] = {
         "Another program listens with the same Slack app, so some answers and messages never reach "
         "me. Please stop it, or make it an app of its own with: kingdom envoy manifest"
     ),
+    "envoy_not_shown": "(not shown, it has a secret in it)",
     "envoy_attached": "The whole text is attached ({characters} characters).",
     "envoy_trial": "A test of the connection; this message is removed at once.",
     "envoy_part": "Part {number} of {of}",
@@ -51,6 +52,17 @@ SENTENCES: dict[str, str] = {
     "Reply to it, or use: kingdom answer {task}",
     "king_parked": "Nobody answered for {span}, so this question is parked, without further "
     "reminders: {question}\nIt can still be answered: reply to it, or use: kingdom answer {task}",
+    "king_held_message": "{id} was not sent, since it may hold a secret. {reason}\n"
+    "Look at it: kingdom queue show {id}\nSend it as it is: kingdom release {id}\n"
+    "Never send it: kingdom queue drop {id}",
+    "king_held_actions": "Not everything of {id} was done, since it may hold a secret. {reason}\n"
+    "Look at it: kingdom why {id}\nDo it as it is: kingdom release {id}\n"
+    "Never do it: kingdom queue drop {id}",
+    "king_held_still": "Nobody has decided for {span}. {said}",
+    "king_released": "{general} does what was held of {original}, as {task}",
+    "king_nothing_held": "Nothing of {task} is held.",
+    "king_channel_ignored": "Other channels were not told: the work came from less trusted people "
+    "({trust}).",
     "king_refused_answer": "The answer was not taken: {reason}",
     "king_watcher_trouble": "The {watcher} watcher sees nothing just now. {said}",
     "king_watcher_ok": "The {watcher} watcher sees again.",

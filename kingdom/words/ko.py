@@ -34,6 +34,7 @@ SENTENCES: dict[str, str] = {
         "다른 프로그램이 같은 Slack 앱으로 듣고 있어 답과 메시지 일부가 저에게 오지 않습니다. "
         "그것을 멈추거나 그쪽 앱을 따로 만들어 주세요: kingdom envoy manifest"
     ),
+    "envoy_not_shown": "(비밀 값이 들어 있어 보이지 않습니다)",
     "envoy_attached": "전체 내용은 첨부 파일에 있습니다({characters}자).",
     "envoy_trial": "연결을 확인하는 메시지이며 곧 지워집니다.",
     "envoy_part": "{of}개 중 {number}번째",
@@ -58,6 +59,17 @@ SENTENCES: dict[str, str] = {
     "king_parked": "{span} 동안 아무도 답하지 않아 이 질문을 보류하고 더는 알리지 않습니다: "
     "{question}\n"
     "지금도 답할 수 있습니다. 답하거나 다음 명령을 쓰십시오: kingdom answer {task}",
+    "king_held_message": "비밀 값이 들어 있을 수 있어 {id}을(를) 보내지 않았습니다. {reason}\n"
+    "살펴보기: kingdom queue show {id}\n그대로 보내기: kingdom release {id}\n"
+    "보내지 않기: kingdom queue drop {id}",
+    "king_held_actions": "비밀 값이 들어 있을 수 있어 {id}의 일부를 하지 않았습니다. {reason}\n"
+    "살펴보기: kingdom why {id}\n그대로 하기: kingdom release {id}\n"
+    "하지 않기: kingdom queue drop {id}",
+    "king_held_still": "{span} 동안 아무도 결정하지 않았습니다. {said}",
+    "king_released": "{general}이(가) {original}에서 멈춘 일을 {task}(으)로 합니다",
+    "king_nothing_held": "{task}에는 멈춘 일이 없습니다.",
+    "king_channel_ignored": "덜 신뢰하는 사람({trust})에게서 온 일이어서 다른 채널에는 알리지 "
+    "않았습니다.",
     "king_refused_answer": "답을 받지 않았습니다: {reason}",
     "king_watcher_trouble": "{watcher} 감시자가 지금 아무것도 보지 못합니다. {said}",
     "king_watcher_ok": "{watcher} 감시자가 다시 보고 있습니다.",

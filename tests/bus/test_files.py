@@ -299,3 +299,13 @@ def test_threads_of_one_process_share_a_bus(bus: FileBus, base: BaseDir) -> None
         thread.join()
     assert counts(base) == {"events/pending": 100}
     assert load(base, "events/pending", "evt-test-99")["delivery"]["revision"] == 1
+
+
+def test_what_is_held_is_only_for_the_owner_s_eyes(base: BaseDir) -> None:
+    """Also where a backup was restored, and of actions that are held."""
+    for place in ("queue/messages/held", "state/results/held"):
+        Path(base.path(place)).mkdir(parents=True, mode=0o755)
+    FileBus(base).close()
+    for place in ("queue/messages/held", "state/results/held"):
+        assert Path(base.path(place)).stat().st_mode & 0o777 == 0o700
+    assert Path(base.path("queue/messages/sent")).stat().st_mode & 0o777 == 0o755

@@ -6,11 +6,14 @@ import os
 from datetime import timedelta
 from pathlib import Path
 
+from kingdom.bus.port import Problem
 from kingdom.chamberlain.duty import Office
+from kingdom.runtime import held_actions
+from kingdom.runtime.held_actions import HeldActions
 from kingdom.store.paths import BaseDir
 from tests.chamberlain.test_cleaning import end, tidy
 from tests.support.household import write
-from tests.support.kingdom import MovableClock, result, task
+from tests.support.kingdom import MovableClock, counts, message, result, task
 
 DAY = timedelta(days=1)
 OF_1 = "state/results/task-20260207-001-raw-soldier-1-101"
@@ -71,3 +74,27 @@ def test_a_link_is_never_followed(
     assert mine.exists()
     assert not os.path.exists(base.path(OF_1))
     assert beside.is_symlink()
+
+
+def test_what_is_held_keeps_its_task_and_goes_after_its_own_days(
+    office: Office, base: BaseDir, clock: MovableClock
+) -> None:
+    end(office, "tasks", task(1))
+    end(office, "results", result(1))
+    found = HeldActions("task-20260207-001", "soldier-1", (), [], {})
+    held_actions.write(base, found, clock.now())
+    path = Path(held_actions.directory(base), "task-20260207-001.json")
+    office.bus.publish("messages", message(1))
+    (claim,) = office.bus.claim("messages", "envoy")
+    office.bus.hold(claim, Problem("outbound_held", "A token in content."))
+    for one in (path, Path(base.path("queue/messages/held/msg-20260207-001.json"))):
+        os.utime(one, (clock.now().timestamp(),) * 2)
+    clock.advance(29 * 86_400)
+    tidy(office)
+    assert path.exists()
+    assert counts(base) == {"messages/held": 1, "tasks/completed": 1, "results": 1}
+    clock.advance(2 * 86_400)
+    gone = tidy(office)
+    assert (gone["held"].count, gone["held actions"].count) == (1, 1)
+    tidy(office)
+    assert counts(base) == {}

@@ -17,6 +17,7 @@ from tests.support.kingdom import MovableClock, counts
 class Refusing(Willing):
     """A transport that shows nothing."""
 
+    leaves = False
     at_once = 8
 
     def __init__(self, error: KingdomError) -> None:

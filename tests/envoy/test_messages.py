@@ -130,6 +130,7 @@ def test_order_is_kept_across_a_restart_between_two_attempts(
 class Stubborn(Willing):
     """Refuses one message so many times, or for ever."""
 
+    leaves = False
     at_once = 8
 
     def __init__(self, id_: str, times: int, error: type[Exception] = TryLater) -> None:

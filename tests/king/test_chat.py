@@ -136,5 +136,7 @@ def test_markup_is_left_out() -> None:
 )
 def test_where_it_was_said(payload: dict[str, Any], place: Place | None) -> None:
     assert place_in(payload) == place
-    assert place_of(task(payload=payload)) == place
+    assert place_of(task(payload=payload, trust="member")) == place
+    assert place_of(task(payload=payload, event_id="evt-slack-msg-1", trust="outside")) == place
+    assert place_of(task(payload=payload, trust="outside")) is None
     assert place_of(task(type="resume", payload={"original": payload, "answer": "a"})) == place

@@ -44,11 +44,14 @@ def test_a_command_is_read(payload: dict[str, Any], expected: Command) -> None:
 @pytest.mark.parametrize(
     ("payload", "sentence"),
     [
-        ({}, "None is not a command; known: cancel, freeze, thaw, retry."),
-        ({"command": "dance"}, "'dance' is not a command; known: cancel, freeze, thaw, retry."),
+        ({}, "None is not a command; known: cancel, freeze, thaw, retry, release."),
+        (
+            {"command": "dance"},
+            "'dance' is not a command; known: cancel, freeze, thaw, retry, release.",
+        ),
         (
             {"command": ["cancel"]},
-            "['cancel'] is not a command; known: cancel, freeze, thaw, retry.",
+            "['cancel'] is not a command; known: cancel, freeze, thaw, retry, release.",
         ),
         ({"command": "cancel"}, "cancel needs a task_id."),
         ({"command": "retry", "task_id": None}, "retry needs a task_id."),

@@ -88,7 +88,8 @@ def test_also_where_a_result_is_announced() -> None:
     failure = FAILURES["timed_out"]
     raw = {"summary": failure.sentence, "error": f"{failure.sentence} 3 h.", "status": "killed",
            "error_code": "timed_out", "notify_channel": "#ops", "task_id": TASK}  # fmt: skip
-    notice = outcome(RESULT.validate_python(raw), task(), Words("ko"), START, 60.0).drafts[0]
+    told = outcome(RESULT.validate_python(raw), task(trust="member"), Words("ko"), START, 60.0)
+    notice = told.drafts[0]
     assert notice.content == f"{TASK} (gen-pr, 강제 종료): {ko.FAILURES['timed_out'][0]} 3 h."
 
 

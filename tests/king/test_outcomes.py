@@ -23,7 +23,7 @@ from kingdom.words import LANGUAGES, Words
 from tests.support.kingdom import START, task
 
 WEEK = 7 * 86_400.0
-TASK = task(repo="acme/api", payload={"number": 7, "title": "Log in"})
+TASK = task(repo="acme/api", payload={"number": 7, "title": "Log in"}, trust="member")
 
 
 def decided(status: str, language: str = "en", **fields: Any) -> Outcome:

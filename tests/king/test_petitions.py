@@ -349,8 +349,11 @@ def test_a_fresh_retry_of_a_task_that_went_on_begins_at_the_beginning(
 @pytest.mark.parametrize(
     ("payload", "reason"),
     [
-        ({"command": "dance"}, "'dance' is not a command; known: cancel, freeze, thaw, retry."),
-        ({}, "None is not a command; known: cancel, freeze, thaw, retry."),
+        (
+            {"command": "dance"},
+            "'dance' is not a command; known: cancel, freeze, thaw, retry, release.",
+        ),
+        ({}, "None is not a command; known: cancel, freeze, thaw, retry, release."),
         ({"command": "retry"}, "retry needs a task_id."),
         ({"command": "cancel", "task_id": "task-20260101-001"},
          "No task task-20260101-001 is known."),

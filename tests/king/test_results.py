@@ -71,7 +71,7 @@ def test_proclamations_and_notices_go_to_their_channels_before_the_thread_closes
     court: Court,
 ) -> None:
     king = court.king()
-    court.send(event())
+    court.send(event(trust="member"))
     king.step()
     court.report(
         result(notify_channel="#ops", proclamation={"channel": "#all", "message": "Hear!"})
@@ -85,6 +85,21 @@ def test_proclamations_and_notices_go_to_their_channels_before_the_thread_closes
     ]
     assert [one["context"] for one in told] == [{}, {}, {"final": True}]
     assert {one["task_id"] for one in told} == {TASK}
+
+
+@pytest.mark.parametrize("trust", [None, "outside", "fork", "bot"])
+def test_work_of_less_trusted_people_chooses_no_channel(court: Court, trust: str | None) -> None:
+    king = court.king()
+    court.send(event(trust=trust))
+    king.step()
+    court.report(
+        result(notify_channel="#ops", proclamation={"channel": "#all", "message": "Hear!"})
+    )
+    king.step()
+    _, *told = court.all("messages")
+    assert [(one["type"], one["channel"]) for one in told] == [("thread_update", "")]
+    assert f"came from less trusted people ({trust or 'outside'})." in told[0]["content"]
+    assert "channels_ignored" in Path(court.base.path("logs", "tasks.log")).read_text()
 
 
 def test_people_are_spoken_to_in_the_language_of_the_kingdom(court: Court) -> None:

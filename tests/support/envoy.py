@@ -47,6 +47,7 @@ def setting(
 class Willing:
     """A transport of our own: it takes every message; people reply when a test says so."""
 
+    leaves = False
     at_once = 1
 
     def __init__(self) -> None:

@@ -79,7 +79,7 @@ ENDS: list[Any] = [
 def reported(court: Court) -> None:
     court.soldiers(20)
     king = court.king()
-    court.send(*(event(str(one)) for one in range(1, 6)))
+    court.send(*(event(str(one), trust="member") for one in range(1, 6)))
     king.step()
     court.report(*ENDS)
 

@@ -114,6 +114,7 @@ def test_the_defaults_are_those_of_the_specification() -> None:
         "session_logs_days": 7,
         "seen_days": 30,
         "dead_days": 30,
+        "held_days": 30,
         "history_days": 400,
         "workspaces_days": 7,
         "kept_refs_days": 30,
@@ -259,7 +260,7 @@ def test_settings_do_not_change() -> None:
             "system",
             "zzz: 1",
             "Known here: timezone, language, durability, bus, delivery, runtime, git, memory, "
-            "progress.",
+            "progress, outbound.",
         ),
         (
             "local/king",

@@ -271,6 +271,8 @@ def test_logs_of_a_soldier_are_what_it_said(base: BaseDir) -> None:
     Path(base.path("logs", "sessions", "soldier-1-1.json")).write_text("said\n")
     Path(base.path("logs", "sessions", "soldier-1-1.err")).write_text("complained\n")
     assert kingdom("logs", "soldier-1-1", base=base).lines == ["complained", "said"]
+    Path(base.logs, "sessions", "soldier-1-1.json").write_text("its token is ghp_planted0001\n")
+    assert "its token is ***" in kingdom("logs", "soldier-1-1", base=base).lines
     one_sentence(kingdom("logs", "soldier-2-2", base=base), 1)
 
 

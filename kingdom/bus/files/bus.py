@@ -44,7 +44,7 @@ from kingdom.models.base import Record
 from kingdom.models.ids import check_id
 from kingdom.store import disk
 from kingdom.store.paths import REASON_SUFFIX, BaseDir
-from kingdom.topology import DEAD, PENDING, STREAMS
+from kingdom.topology import DEAD, HELD, PENDING, STREAMS
 
 _DONE = {"events": "completed", "tasks": "completed", "messages": "sent", "results": HANDLED}
 
@@ -225,6 +225,10 @@ class FileBus:
     def bury(self, claim: Claim, problem: Problem) -> None:
         self._send_back(claim, DEAD, problem)
         self.tally.ended(claim, DEAD)
+
+    def hold(self, claim: Claim, problem: Problem) -> None:
+        self._send_back(claim, HELD, problem)
+        self.tally.ended(claim, HELD)
 
     def _send_back(self, claim: Claim, to: str, problem: Problem, **delivery: Any) -> None:
         error = {"last_error_code": problem.code, "last_error_message": problem.message}

@@ -17,7 +17,7 @@ from kingdom.bus.lease import Holder
 from kingdom.models.ids import is_id
 from kingdom.store import disk
 from kingdom.store.paths import REASON_SUFFIX, TEMPORARY_PREFIX, BaseDir
-from kingdom.topology import DEAD, PENDING, STREAMS, Stream
+from kingdom.topology import DEAD, HELD, PENDING, STREAMS, Stream
 
 SUFFIX = ".json"
 HANDLED = "handled"
@@ -52,6 +52,10 @@ class Places:
     def make(self) -> None:
         for path in self.own_directories():
             disk.make_directory(path)
+        for stream in STREAMS.values():  # what is held has a secret in it, perhaps
+            held = self.base.path(stream.root, HELD)
+            if disk.exists(held):
+                disk.keep_private(held)
 
     def own_directories(self) -> list[str]:
         king = os.path.dirname(self.base.sequence_file("task"))

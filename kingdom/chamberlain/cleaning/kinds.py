@@ -31,7 +31,7 @@ from kingdom.store import disk
 from kingdom.store.log_files import is_put_away
 from kingdom.store.paths import BaseDir
 from kingdom.store.state import read_json
-from kingdom.topology import DEAD, STREAMS
+from kingdom.topology import DEAD, HELD, MESSAGES, RESULTS, STREAMS
 
 AT_ONCE = 20_000  # of one kind are judged before its directory is listed anew
 
@@ -62,21 +62,22 @@ class Queue:
     stream: str
     place: str
     days: int
+    state: str = ""  # that in which messages of the stream usually end
 
     def find(self, before: datetime, most: int | None) -> Iterator[Find | None]:
         old: list[str] = []
-        for name in self.bus.old_names(self.stream, before):
+        for name in self.bus.old_names(self.stream, before, state=self.state):
             if name:
                 old.append(name)
             if len(old) == most:
                 break
             yield None
         for name in old:
-            one = self.bus.ended(self.stream, name, before)
+            one = self.bus.ended(self.stream, name, before, state=self.state)
             yield None if one is None else self._find(one)
 
     def _find(self, one: Ended) -> Find:
-        forget = partial(self.bus.forget, self.stream, [one])
+        forget = partial(self.bus.forget, self.stream, [one], state=self.state)
         return Find(one.at, one.size, 1, _owners(one), forget)
 
 
@@ -200,6 +201,15 @@ class Marks(Files):
 
 
 @dataclass(frozen=True)
+class Undecided(Files):
+    """Actions that are held; they keep their task, and nothing keeps them."""
+
+    def find(self, before: datetime, most: int | None) -> Iterator[Find | None]:
+        for one in super().find(before, most):
+            yield None if one is None else replace(one, owners=frozenset())
+
+
+@dataclass(frozen=True)
 class Soldiers:
     """What attempts left whose general is gone: all files of one go together."""
 
@@ -260,6 +270,8 @@ def kinds(base: BaseDir, bus: FileBus, retention: Retention, notices: Notices) -
             for name, state in queues
         ),
         *(Dead(bus, stream, retention.dead_days, notices) for stream in STREAMS),
+        Queue(bus, "held", "messages", f"{MESSAGES.root}/{HELD}", retention.held_days, HELD),
+        Undecided(base, "held actions", f"{RESULTS.root}/{HELD}", retention.held_days),
         Results(base, bus, retention.results_days),
         files("prompts", "state/prompts", retention.prompts_days),
         files("session logs", "logs/sessions", retention.session_logs_days),

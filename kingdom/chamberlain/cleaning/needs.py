@@ -1,8 +1,9 @@
 """What somebody still needs, however old it is.
 
 Tasks that have not ended and the tasks that they continue; events that are not done, and what they
-are about; results that the king has not handled; questions that nobody has answered; with each of
-them its soldier and the engine's session. What was needed once in a round stays until the next.
+are about; results that the king has not handled; questions that nobody has answered; tasks of which
+actions are held; with each of them its soldier and the engine's session. What was needed once in a
+round stays until the next.
 
 Questions are found by a look at every result, a few at a time. The others are looked for again
 whenever one of their directories has changed.
@@ -22,6 +23,7 @@ from kingdom.models.event import Event
 from kingdom.models.ids import is_id
 from kingdom.models.result import NeedsHuman
 from kingdom.models.task import Task
+from kingdom.runtime import held_actions
 from kingdom.store import disk
 from kingdom.store.paths import BaseDir
 from kingdom.store.state import LARGEST, read_json
@@ -61,6 +63,9 @@ class Needs:
                 self._ask(entry.path, entry.name.removesuffix(_SUFFIX))
                 yield READ
             yield LOOK
+        for task_id in held_actions.tasks(self._base):
+            self._keep_line(task_id, f"What is held of {task_id} waits for a person.")
+            yield READ
         for name in disk.names(self._base.soldiers):
             self._reasons.setdefault(name.partition(".")[0], "Its files are in state/soldiers/.")
 

@@ -38,6 +38,7 @@ Masked = Callable[[str], str]
 
 
 class Console:
+    leaves = False
     at_once = 64
 
     def __init__(

@@ -13,6 +13,7 @@ from kingdom.errors import NeverWorks
 from kingdom.general.actions import wording
 from kingdom.models.action import Comment, PullRequest, Review
 from kingdom.models.fields import Trust
+from kingdom.outbound.mentions import without_github_mentions
 
 MOST_LINE_COMMENTS = 100
 _CLOCKS_DIFFER = timedelta(days=1)
@@ -42,7 +43,12 @@ class Sheet:
     about_to_post: Callable[[], None]  # from here on it may have been posted
 
     def signed(self, text: str) -> str:
-        return wording.signed(self.mask(text), wording.marker(self.name, self.digest))
+        return wording.signed(self.clean(text), wording.marker(self.name, self.digest))
+
+    def clean(self, text: str) -> str:
+        """Without secrets; and work of less trusted people calls nobody by name."""
+        text = self.mask(text)
+        return text if self.trust == "member" else without_github_mentions(text)
 
     @property
     def subject(self) -> int:
@@ -97,7 +103,7 @@ class Opening(Posting):
     def __init__(self, sheet: Sheet, pull: PullRequest) -> None:
         super().__init__(sheet)
         self._pull = pull
-        self._title = wording.one_line(sheet.mask(pull.title))
+        self._title = wording.one_line(sheet.clean(pull.title))
         if not self._title:
             raise ActionRefused("The pull request has no title.")
 
@@ -169,7 +175,7 @@ class Reviewing(Posting):
     def _try(self, draft: _Draft, hub: GitHub) -> Posted:
         body = self.sheet.signed(draft.text)
         lines = [
-            replace(one, body=wording.bounded(self.sheet.mask(one.body))) for one in draft.lines
+            replace(one, body=wording.bounded(self.sheet.clean(one.body))) for one in draft.lines
         ]
         self.sheet.about_to_post()
         return hub.add_review(

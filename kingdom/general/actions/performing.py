@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, assert_never
 
@@ -21,6 +21,7 @@ from kingdom.clients.github import GitHub, Posted, Repository
 from kingdom.clients.github_faults import GitHubLater, GitHubRefused
 from kingdom.clock import Clock
 from kingdom.errors import NeverWorks, TryLater
+from kingdom.general.actions.gate import PUSHES, HeldBack, OutboundGate
 from kingdom.general.actions.jobs import Job
 from kingdom.general.actions.journal import Entry, Journal, JournalFailed, moment
 from kingdom.general.actions.kinds import (
@@ -33,6 +34,7 @@ from kingdom.general.actions.kinds import (
 )
 from kingdom.general.actions.orders import Order, Refused, read_actions
 from kingdom.models.action import Comment, Kind, PullRequest, Push, Review
+from kingdom.runtime.held_actions import Held
 from kingdom.settings.wording import shown
 from kingdom.store.paths import BaseDir
 from kingdom.words.spans import age
@@ -62,6 +64,7 @@ class Outcome:
     done: tuple[Done, ...] = ()
     refused: tuple[Refused, ...] = ()
     later: Later | None = None
+    held: tuple[Held, ...] = ()  # they may hold a secret: a person decides
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,7 @@ class Means:
     connect: Callable[[], GitHub]
     push: Callable[[], str]  # answers the commit that is on the branch now
     mask: Callable[[str], str] = str  # hides secrets in what is posted
+    gate: OutboundGate = field(default_factory=OutboundGate)
     timing: Timing = Timing()
     sync: bool = True
 
@@ -113,15 +117,18 @@ class _Performance:
 
     def of(self, orders: list[Order], refused: list[Refused]) -> Outcome:
         done: list[Done] = []
+        held: list[Held] = []
         for place, order in enumerate(orders):
             try:
                 done.append(self._do(order))
+            except HeldBack as error:
+                held.append(error.held)
             except NeverWorks as error:
                 refused.append(Refused(order.kind, str(error), error.code))
             except TryLater as error:
                 later, given_up = self._put_off(orders[place:], error)
-                return Outcome(tuple(done), tuple(refused + given_up), later)
-        return Outcome(tuple(done), tuple(refused))
+                return Outcome(tuple(done), tuple(refused + given_up), later, tuple(held))
+        return Outcome(tuple(done), tuple(refused), held=tuple(held))
 
     def _put_off(self, rest: list[Order], error: TryLater) -> tuple[Later | None, list[Refused]]:
         """What is left waits together, in order, and not for ever."""
@@ -154,6 +161,8 @@ class _Performance:
                 f"This general may not do it: its manifest does not name {order.kind} "
                 "in permissions.actions for such a task."
             )
+        self._check_branch(order)
+        self._means.gate.check(order)
         match order.action:
             case Push():
                 return self._pushed(order)
@@ -177,11 +186,15 @@ class _Performance:
 
     # Pushing can be done any number of times
 
-    def _pushed(self, order: Order) -> Done:
+    def _check_branch(self, order: Order) -> None:
+        if order.kind not in PUSHES:
+            return
         if not self._job.branch:
             raise ActionRefused("There is nothing to push: the task has no repository.")
         if not self._job.branch.startswith(OWN_BRANCHES):
             raise ActionRefused(f"{self._job.branch} is not a branch of the task's own.")
+
+    def _pushed(self, order: Order) -> Done:
         note = f"{self._job.branch} is at {self._means.push()[:12]}"
         self._journal.note(order.key, DONE, self._clock.now(), attempt=self._job.attempt, note=note)
         return Done(order.kind, note=note)
@@ -225,7 +238,7 @@ class _Performance:
             born=job.lineage.born,
             name=f"{self._journal.name}:{order.key}",
             digest=order.digest,
-            mask=self._means.mask,
+            mask=str if self._means.gate.lets_pass_as_it_is(order) else self._means.mask,
             about_to_post=lambda: self._note(order, INTENDED),
         )
 

@@ -6,9 +6,9 @@ import os
 import re
 
 from kingdom.clients.git import Place
-from kingdom.clients.git_faults import GitUnreachable, PushRejected, RefMissing, failure_of
+from kingdom.clients.git_faults import GitUnreachable, PushRejected, failure_of
 from kingdom.clients.programs import Said
-from kingdom.general.checkouts.clone import Clone, Worktree
+from kingdom.general.checkouts.clone import Clone
 from kingdom.general.checkouts.clones import Clones
 from kingdom.general.checkouts.refs import BRANCHES, REMOTE_BRANCHES, checked_branch
 from kingdom.settings.addresses import Remote
@@ -17,18 +17,14 @@ from kingdom.store import disk
 
 def push(
     clones: Clones,
-    worktree: Worktree,
+    clone: Clone,
     remote: Remote,
     branch: str,
     *,
-    source: str,
+    sha: str,
     force_with_lease: bool,
 ) -> str:
     """The commit that the remote's branch is at now."""
-    clone = worktree.clone
-    sha = worktree.head() if source == "HEAD" else clone.resolve(source)
-    if not sha:
-        raise RefMissing(f"There is no commit {source} to push.")
     target = f"{BRANCHES}{checked_branch(branch)}"
     tracking = f"{REMOTE_BRANCHES}{branch}"
     words = ["push", "--porcelain", "--no-verify", "--progress"]

@@ -24,7 +24,7 @@ from kingdom.clock import Clock, SystemClock
 from kingdom.errors import KingdomError
 from kingdom.general.checkouts import pushing, trees
 from kingdom.general.checkouts.beginnings import Wish
-from kingdom.general.checkouts.clone import Worktree
+from kingdom.general.checkouts.clone import Clone, Worktree
 from kingdom.general.checkouts.clones import Clones, slug_of
 from kingdom.general.checkouts.holdings import (
     PrivateRef,
@@ -35,6 +35,7 @@ from kingdom.general.checkouts.holdings import (
 )
 from kingdom.general.checkouts.keeping import Keeper, Kept
 from kingdom.general.checkouts.making import Maker
+from kingdom.general.checkouts.outgoing import Outgoing, known_in, outgoing
 from kingdom.general.checkouts.refs import BRANCHES, PRIVATE, is_branch_of
 from kingdom.models.ids import check_id
 from kingdom.settings.addresses import Remote
@@ -244,20 +245,32 @@ class Repositories:
         """
         remote = self._hosts.remote(checkout.repo)
         with _disk_errors():
+            clone, sha = self._commit_of(checkout, source)
             return pushing.push(
-                self._clones,
-                self._worktree_of(checkout),
-                remote,
-                branch,
-                source=source,
-                force_with_lease=force_with_lease,
+                self._clones, clone, remote, branch, sha=sha, force_with_lease=force_with_lease
             )
 
-    def _worktree_of(self, checkout: Checkout) -> Worktree:
-        for worktree in self._registered(checkout.path):
-            if worktree.clone.path == checkout.clone:
-                return worktree
-        raise RefMissing(f"{checkout.path} is not a worktree any more.")
+    def outgoing(self, checkout: Checkout, source: str = "HEAD") -> Outgoing:
+        """What a push of this would bring to the remote."""
+        with _disk_errors():
+            clone, sha = self._commit_of(checkout, source)
+            return outgoing(clone, sha, checkout.base)
+
+    def known_in(self, checkout: Checkout, strings: frozenset[str]) -> frozenset[str]:
+        """Of these strings, those that its repository had when the soldier began."""
+        clone, _ = self._commit_of(checkout, checkout.head or checkout.base)
+        return known_in(clone, (checkout.head, checkout.base), strings)
+
+    def _commit_of(self, checkout: Checkout, source: str) -> tuple[Clone, str]:
+        """A commit that is named may be pushed as long as the clone has it, kept by a ref."""
+        found = [one for one in self._registered(checkout.path) if one.clone.path == checkout.clone]
+        if source == "HEAD" and not found:
+            raise RefMissing(f"{checkout.path} is not a worktree any more.")
+        for clone in self._clones.all():
+            named = found[0].head() if source == "HEAD" else source
+            if clone.path == checkout.clone and named and (sha := clone.resolve(named)):
+                return clone, sha
+        raise RefMissing(f"There is no commit {source} to push.")
 
     def remove(self, task_id: str) -> list[str]:
         """Keep first; then the worktree goes, and branches whose commits are kept or pushed.

@@ -16,10 +16,11 @@ from kingdom.engines.claude.sessions import HOME_VARIABLE
 from kingdom.engines.codex import login as codex_login
 from kingdom.engines.codex.engine import LIMITATIONS, CodexEngine
 from kingdom.engines.standing import LOGIN, Standings
-from kingdom.general.allowance import BASIC, credentials
+from kingdom.general.allowance import BASIC
 from kingdom.ops.doctor.finding import OK, PROBLEM, WARNING, Finding, Patient, fine, milder
 from kingdom.ops.doctor.machine import first_line
 from kingdom.ops.generals import packages
+from kingdom.outbound.credentials import own_variables
 
 _NAMESPACES = "/proc/sys/user/max_user_namespaces"
 
@@ -86,7 +87,7 @@ def _of_program(patient: Patient, name: str, program: str) -> Iterator[Finding]:
 def _seen_by_soldiers(patient: Patient, name: str) -> dict[str, str]:
     runtime = patient.settings.system.runtime
     own = {"claude": runtime.claude.env, "codex": runtime.codex.env}[name]
-    named = {*BASIC, *own} - credentials(patient.settings)
+    named = {*BASIC, *own} - own_variables(patient.settings)
     kept = {key: value for key, value in patient.environment.items() if key in named}
     return {**kept, **_ASKED[name].environment}
 

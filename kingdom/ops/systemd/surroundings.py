@@ -14,10 +14,10 @@ from kingdom.engines.choice import TMUX
 from kingdom.engines.claude.engine import CREDENTIALS
 from kingdom.engines.codex.login import VARIABLES
 from kingdom.engines.program import Program
-from kingdom.general.allowance import credentials
 from kingdom.ops.suite import role_names
 from kingdom.ops.systemd.manager import Manager
 from kingdom.ops.systemd.units import GENERAL, environment_file, stem, unit_name
+from kingdom.outbound.credentials import own_variables
 from kingdom.settings.loading import Settings
 from kingdom.store import disk
 from kingdom.store.paths import BaseDir
@@ -100,7 +100,7 @@ def _missing(places: list[str], told: list[str]) -> list[str]:
 def lack(
     base: BaseDir, settings: Settings, services: Mapping[str, str], caller: Mapping[str, str]
 ) -> Lack:
-    secret = {*credentials(settings), *CREDENTIALS, *VARIABLES}
+    secret = {*own_variables(settings), *CREDENTIALS, *VARIABLES}
     hidden = sorted(name for name in secret if caller.get(name) and not services.get(name))
     unset = [name for name in _needed(settings, services) if name not in hidden]
     programs = [one for one in (_program(settings), TMUX, "git") if one]

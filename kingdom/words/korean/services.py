@@ -82,6 +82,11 @@ OF_SERVICES: dict[str, tuple[str, str]] = {
         "병사가 밖에 해 달라고 한 일을 왕국이 하지 않았습니다.",
         "까닭은 결과에 있습니다. 할 수 있는 일은 manifest의 permissions.actions 값이 정합니다.",
     ),
+    "outbound_held": (
+        "비밀 값이 들어 있을 수 있어 내보내지 않았습니다.",
+        "kingdom queue show ID 명령으로 살펴본 뒤, 그대로 내보내려면 kingdom release ID, 내보내지 "
+        "않으려면 kingdom queue drop ID 명령을 쓰십시오.",
+    ),
     "memory_busy": (
         "누군가 기억 파일을 잡고 놓지 않습니다.",
         "이번 교훈만 적지 못했습니다. 파일을 연 것을 닫으십시오. 예: kingdom memory edit",

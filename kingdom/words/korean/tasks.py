@@ -1,6 +1,10 @@
 """How an attempt at a task can fail."""
 
 OF_TASKS: dict[str, tuple[str, str]] = {
+    "nothing_held": (
+        "내보내기로 한 것이 이제는 멈춰 있지 않습니다.",
+        "어떻게 되었는지 보려면: kingdom why TASK",
+    ),
     "no_result": (
         "병사가 결과를 쓰지 않고 끝났습니다.",
         "무슨 말을 남겼는지 보려면: kingdom logs SOLDIER",

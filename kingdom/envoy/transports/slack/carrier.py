@@ -44,6 +44,7 @@ class Found:
 
 
 class SlackCarrier:
+    leaves = True
     at_once = 1  # a request takes far longer than recording it, and a crash leaves one to look for
 
     def __init__(

@@ -1,0 +1,111 @@
+"""What a general did not do outside because it may hold a secret: `state/results/held/{task}.json`.
+
+The file has all that doing it later takes: the actions as the soldier asked for them, which of them
+are held and why, and where the work lies. It goes when a person has decided. Nobody else may read
+it, since the secret is in it.
+"""
+
+from __future__ import annotations
+
+import os
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from kingdom.clock import isoformat
+from kingdom.models.ids import is_id
+from kingdom.store import disk
+from kingdom.store.paths import BaseDir
+from kingdom.store.state import read_json, write_json
+from kingdom.topology import HELD
+
+_SUFFIX = ".json"
+
+
+class Held(NamedTuple):
+    """One action that is held. `digest` is of exactly what would have left."""
+
+    key: str
+    reason: str
+    digest: str
+
+
+class HeldActions(NamedTuple):
+    task_id: str
+    attempt: str  # of the soldier that asked for them
+    held: tuple[Held, ...]
+    actions: list[Any]
+    checkout: dict[str, str]
+    trace_id: str | None = None
+    created_at: str = ""
+
+    @property
+    def reason(self) -> str:
+        return " ".join(f"{one.key.partition(':')[0]}: {one.reason}" for one in self.held)
+
+    @property
+    def released(self) -> dict[str, str]:
+        """As they are when a person lets them pass."""
+        return {one.key: one.digest for one in self.held}
+
+
+def directory(base: BaseDir) -> str:
+    return os.path.join(base.results, HELD)
+
+
+def write(base: BaseDir, found: HeldActions, now: datetime, *, sync: bool = True) -> None:
+    place = directory(base)
+    disk.make_directory(place)
+    disk.keep_private(place)
+    content = {
+        "task_id": found.task_id,
+        "attempt": found.attempt,
+        "held": [one._asdict() for one in found.held],
+        "actions": found.actions,
+        "checkout": found.checkout,
+        "trace_id": found.trace_id,
+        "created_at": found.created_at or isoformat(now),
+    }
+    write_json(_path(base, found.task_id), content, sync=sync)
+
+
+def read(base: BaseDir, task_id: str) -> HeldActions | None:
+    """None if nothing of it is held, or the file is damaged."""
+    try:
+        found = read_json(_path(base, task_id)) if is_id(task_id) else None
+    except OSError:
+        return None
+    if not isinstance(found, dict):
+        return None
+    try:
+        held = tuple(Held(*(str(one[name]) for name in Held._fields)) for one in found["held"])
+        actions, checkout = list(found["actions"]), dict(found["checkout"])
+        attempt = str(found["attempt"])
+    except (KeyError, TypeError, ValueError):
+        return None
+    trace, at = found.get("trace_id"), found.get("created_at")
+    return HeldActions(
+        task_id,
+        attempt,
+        held,
+        actions,
+        {str(key): str(value) for key, value in checkout.items()},
+        trace if isinstance(trace, str) else None,
+        at if isinstance(at, str) else "",
+    )
+
+
+def tasks(base: BaseDir) -> list[str]:
+    """The tasks of which something is held, for those who may look."""
+    try:
+        names = [name for name in disk.names(directory(base)) if name.endswith(_SUFFIX)]
+    except PermissionError:
+        return []
+    return sorted(one for one in (name.removesuffix(_SUFFIX) for name in names) if is_id(one))
+
+
+def remove(base: BaseDir, task_id: str) -> bool:
+    return is_id(task_id) and disk.remove(_path(base, task_id))
+
+
+def _path(base: BaseDir, task_id: str) -> str:
+    return os.path.join(directory(base), f"{task_id}{_SUFFIX}")
