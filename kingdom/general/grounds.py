@@ -216,10 +216,10 @@ def _named(config: Config) -> frozenset[str]:
 
 def checkout_of(spec: Spec) -> Checkout | None:
     found = spec.checkout
-    return Checkout(**found) if found else None
+    return Checkout(**{**found, "borrows": tuple(found.get("borrows", ()))}) if found else None
 
 
-def spelled(checkout: Checkout | None) -> Mapping[str, str]:
+def spelled(checkout: Checkout | None) -> Mapping[str, Any]:
     return asdict(checkout) if checkout is not None else {}
 
 

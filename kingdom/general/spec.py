@@ -68,7 +68,7 @@ class Spec:
     budget_of: str = ""  # whose limit that is: of its task, its general today, or all today
     told: Mapping[str, Any] = field(default_factory=dict)  # to its thread: `at`, `text`, `message`
     place: str = ""  # the task's own directory, with what it was told
-    checkout: Mapping[str, str] = field(default_factory=dict)
+    checkout: Mapping[str, Any] = field(default_factory=dict)
     paused_seconds: float = 0.0
     frozen_at: float | None = None
 

@@ -21,7 +21,7 @@ from tests.support.processes import descendants, is_alive
 from tests.support.siege import GENERAL, REPORT, WORK, Siege
 from tests.support.waiting import PATIENCE, eventually
 
-ERRANDS = ("fetch", "worktree add", "push")
+ERRANDS = ("fetch", "read-tree", "push")
 # Its git was about to begin; is at work; has ended.
 MOMENTS = ("before", "meanwhile", "after")
 _GIT = """\

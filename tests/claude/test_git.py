@@ -1,6 +1,7 @@
 """A soldier that may run some commands, with the program itself: what works and what does not.
 
-The workspace is a worktree of a bare clone, as generals make them.
+The workspace has a git directory of its own, which borrows the objects of a clone, as generals make
+them.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ SECRET = "PLANTED-7153"  # no command says it
 
 @pytest.fixture
 def clone(camp: Camp) -> Path:
-    """The bare one; the workspace is checked out from it."""
+    """The bare one, from which the workspace borrows."""
     source, clone = camp.home / "source", Path(camp.base.workspace, "gen-pr", ".clones", "x.git")
     source.mkdir()
     git(source, "init", "-q", "-b", "main")
@@ -39,9 +40,12 @@ def clone(camp: Camp) -> Path:
         git(source, "commit", "-qm", f"Says {text}")
     clone.parent.mkdir()
     git(camp.home, "clone", "-q", "--bare", str(source), str(clone))
-    git(clone, "update-ref", "refs/remotes/origin/HEAD", "main~1")
-    camp.workspace.rmdir()
-    git(clone, "worktree", "add", "-q", str(camp.workspace), "main")
+    git(camp.workspace, "init", "-q", "-b", "main", "--template=")
+    own, head = camp.workspace / ".git", git(clone, "rev-parse", "main")
+    (own / "objects/info").mkdir(exist_ok=True)
+    (own / "objects/info/alternates").write_text(f"{clone}/objects\n", "utf-8")
+    git(camp.workspace, "reset", "-q", "--hard", head)
+    git(camp.workspace, "update-ref", "refs/remotes/origin/HEAD", "main~1")
     key = camp.home / ".ssh" / "id"
     key.parent.mkdir()
     key.write_text(f"{SECRET}\n", "utf-8")
@@ -95,10 +99,11 @@ def test_what_a_review_needs_of_git_works(camp: Camp, clone: Path) -> None:
 def few_forms(camp: Camp, clone: Path) -> list[str]:
     key = shlex.quote(str(camp.home / ".ssh" / "id"))
     runs = f"format:[core]%nbare = true%n[diff]%nexternal = touch {trace(camp)}%n"
+    config = shlex.quote(f"{camp.workspace}/.git/config")
     return [
         f"git blame --contents {key} a",
         f"git log -1 --format=format:x --output={camp.home}/made",
-        f"git log -1 {shlex.quote('--format=' + runs)} --output={shlex.quote(f'{clone}/config')}",
+        f"git log -1 {shlex.quote('--format=' + runs)} --output={config}",
         "git diff HEAD~1 HEAD",
         f"git diff --no-index /dev/null {key}",
         f"git diff a {key}",
@@ -160,7 +165,7 @@ def all_forms(camp: Camp, clone: Path) -> list[str]:
 
 
 def leave_no_trace(camp: Camp, clone: Path, commands: list[str]) -> None:
-    config = (clone / "config").read_bytes()
+    config = (camp.workspace / ".git/config").read_bytes()
     before = sorted(path.name for path in camp.home.iterdir())
     told = answers(camp, commands)
     assert len(told) == len(commands)
@@ -168,7 +173,7 @@ def leave_no_trace(camp: Camp, clone: Path, commands: list[str]) -> None:
     # The program wraps what it says about its own.
     after = sorted(path.name for path in camp.home.iterdir() if ".claude" not in path.name)
     assert after == before
-    assert (clone / "config").read_bytes() == config
+    assert (camp.workspace / ".git/config").read_bytes() == config
     assert git(camp.workspace, "status", "--porcelain") == ""
     refused = [one for one in told if re.search(r"Not allowed here|has been denied", one)]
     assert len(refused) == len(commands) - 1  # the plain diff among them
@@ -218,11 +223,11 @@ def test_what_no_rule_names_does_not_run_either(camp: Camp, clone: Path) -> None
 @pytest.mark.long
 def test_what_git_goes_by_is_not_edited(camp: Camp, clone: Path) -> None:
     """By a soldier that may edit the workspace; an older program only asks that it be read."""
-    pointer = camp.workspace / ".git"
+    pointer = camp.workspace / ".git/config"
     was = pointer.read_text("utf-8")
     camp.play(
         use("Read", file_path=str(pointer)),
-        use("Write", file_path=str(pointer), content="gitdir: /nowhere\n"),
+        use("Write", file_path=str(pointer), content="[core]\n\tbare = true\n"),
         use("Write", file_path=str(camp.workspace / "sub" / ".git"), content="x"),
         use("Write", file_path=str(camp.workspace / "sub" / "inside"), content="x"),
         say("Hm."),
@@ -250,7 +255,7 @@ def test_drivers_that_a_user_configured_are_not_run_on_others_files(
 
 @pytest.mark.long
 def test_commits_can_be_made_and_their_hooks_are_not(camp: Camp, clone: Path) -> None:
-    hook = clone / "hooks" / "pre-commit"
+    hook = camp.workspace / ".git" / "hooks" / "pre-commit"
     hook.parent.mkdir(exist_ok=True)
     hook.write_text(f"#!/bin/sh\ntouch {trace(camp)}\n", "utf-8")
     hook.chmod(0o755)

@@ -144,33 +144,50 @@ def test_an_existing_worktree_is_used_as_it_was_left_also_without_a_network(real
 
 @pytest.mark.parametrize(
     "damage",
-    ["pointer gone", "pointer elsewhere", "index cut", "admin gone", "HEAD nonsense", "a file"],
-)
+    ["git gone", "git a file", "git a link", "objects a link", "packed refs a directory",
+     "index cut", "HEAD nonsense", "a file", "a link"],
+)  # fmt: skip
 def test_a_broken_worktree_is_moved_aside_with_all_that_is_in_it(realm: Realm, damage: str) -> None:
     realm.remote()
     found = realm.repositories().prepare("acme/shop", "task-1")
-    place, admin = Path(found.path), Path(found.clone, "worktrees", "task-1")
+    place, own = Path(found.path), Path(found.path, ".git")
+    elsewhere = realm.root / "elsewhere"
     (place / "mine.txt").write_text("mine")
     match damage:
-        case "pointer gone":
-            (place / ".git").unlink()
-        case "pointer elsewhere":
-            (place / ".git").write_text("gitdir: /etc\n")
+        case "git gone":
+            shutil.rmtree(own)
+        case "git a file":
+            shutil.rmtree(own)
+            own.write_text("gitdir: /etc\n")
+        case "git a link" | "objects a link":
+            moved = own if damage == "git a link" else own / "objects"
+            moved.rename(elsewhere)
+            moved.symlink_to(elsewhere)
+        case "packed refs a directory":
+            (own / "packed-refs").unlink()
+            (own / "packed-refs").mkdir()
         case "index cut":
-            os.truncate(admin / "index", 20)
-        case "admin gone":
-            shutil.rmtree(admin)
+            os.truncate(own / "index", 20)
         case "HEAD nonsense":
-            (admin / "HEAD").write_text("what?\n")
+            (own / "HEAD").write_text("what?\n")
         case "a file":
             shutil.rmtree(place)
             place.write_text("mine")
+        case "a link":
+            place.rename(elsewhere)
+            place.symlink_to(elsewhere)
+    before = _listing(elsewhere)
     again = realm.repositories().prepare("acme/shop", "task-1")
     assert again.path == found.path
     assert is_clean(again)
+    assert _listing(elsewhere) == before
     aside = place.with_name("repo.broken-1")
     assert (aside if damage == "a file" else aside / "mine.txt").read_text() == "mine"
     assert [facts.path for facts in realm.repositories().survey().aside] == [str(aside)]
+
+
+def _listing(place: Path) -> list[tuple[str, int]]:
+    return sorted((str(path), path.stat().st_mtime_ns) for path in place.rglob("*"))
 
 
 def test_locks_of_a_git_that_was_killed_do_not_stop_the_next_one(realm: Realm) -> None:
@@ -182,41 +199,32 @@ def test_locks_of_a_git_that_was_killed_do_not_stop_the_next_one(realm: Realm) -
         path = Path(found.clone, name)
         path.touch()
         os.utime(path, (long_ago, long_ago))
-    Path(found.clone, "worktrees/task-1/index.lock").touch()
+    Path(found.path, ".git/index.lock").touch()
     realm.repositories().prepare("acme/shop", "task-2")
     again = realm.repositories().prepare("acme/shop", "task-1")
     git(again.path, "add", "-A")
     assert [name for name in stale if Path(found.clone, name).exists()] == []
 
 
-def test_names_of_branches_that_are_taken_are_passed_over(realm: Realm) -> None:
+def test_the_branch_of_a_worktree_that_was_moved_aside_is_not_used_again(realm: Realm) -> None:
     realm.remote()
     repositories = realm.repositories()
     first = repositories.prepare("acme/shop", "task-1")
-    git(first.path, "branch", "kingdom/task-2")
-    git(first.path, "checkout", "-q", "kingdom/task-2")
-    second = repositories.prepare("acme/shop", "task-2")
-    assert second.branch == "kingdom/task-2-2"
-    git(first.path, "branch", "-D", "kingdom/task-1")
-    git(first.path, "checkout", "-q", "--detach")
-    git(second.path, "checkout", "-q", "--detach")
-    git(first.path, "branch", "-D", "kingdom/task-2", "kingdom/task-2-2")
-    git(first.path, "branch", "kingdom")  # kingdom/… cannot be made beside it
-    assert repositories.prepare("acme/shop", "task-3").branch == "kingdom-task-3"
+    Path(first.path, ".git/index").unlink()
+    again = repositories.prepare("acme/shop", "task-1")
+    assert (first.branch, again.branch) == ("kingdom/task-1", "kingdom/task-1-2")
+    assert git(f"{first.path}.broken-1", "rev-parse", "HEAD") == first.head  # it still borrows
 
 
-@pytest.mark.parametrize("forgotten", [False, True])
-def test_a_branch_left_by_an_earlier_worktree_is_kept_before_it_begins_anew(
-    realm: Realm, forgotten: bool
-) -> None:
+def test_what_was_kept_of_a_worktree_that_someone_deleted_stays(realm: Realm) -> None:
     remote = realm.remote()
-    found = realm.repositories().prepare("acme/shop", "task-1")
+    repositories = realm.repositories()
+    found = repositories.prepare("acme/shop", "task-1")
     Path(found.path, "a.txt").write_text("work")
     git(found.path, "commit", "-qam", "work")
     tip = git(found.path, "rev-parse", "HEAD")
+    repositories.keep("task-1")
     shutil.rmtree(found.path)
-    if forgotten:
-        shutil.rmtree(Path(found.clone, "worktrees"))
     again = realm.repositories().prepare("acme/shop", "task-1")
     assert again.head == remote.refs()["refs/heads/main"]
     assert again.branch == "kingdom/task-1"

@@ -1,15 +1,19 @@
-"""One clone, the worktrees that it knows, and views of it.
+"""One clone, the worktrees that borrow its objects, and views of it.
 
-A soldier can change the clone's `config` and hooks. So git reaches a remote, and reads or writes
-the files of a worktree, only through a *view*: a git directory made for the one run, with a
-configuration of ours and a copy of the refs, on the clone's objects. In the clone itself git only
-reads and moves refs. What one soldier wrote into config and hooks is put right before the next
-begins.
+Each worktree has a git directory of its own, in which its soldier writes as it likes; of the clone
+it needs the objects, to read. So git reaches a remote, and reads or writes the files of a worktree,
+only through a *view*: a git directory made for the one run, with a configuration of ours and a copy
+of the refs, on the clone's objects. In the clone itself git only reads and moves refs.
+
+    kingdom-checkouts/{id}             where the worktree lies
+    refs/kingdom-borrowed/{id}         leads to all that its git directory borrows
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 import signal
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -22,7 +26,14 @@ from kingdom.clients.programs import Said
 from kingdom.clock import SystemClock
 from kingdom.errors import KingdomError
 from kingdom.general.checkouts import trees
-from kingdom.general.checkouts.refs import BRANCHES, PRIVATE, REMOTE_BRANCHES, REMOTE_HEAD
+from kingdom.general.checkouts.private_git import LARGEST_INDEX, GitData, is_real_directory
+from kingdom.general.checkouts.refs import (
+    BORROWED,
+    BRANCHES,
+    PRIVATE,
+    REMOTE_BRANCHES,
+    REMOTE_HEAD,
+)
 from kingdom.store import disk
 
 _CLOCK = SystemClock()
@@ -30,6 +41,7 @@ LARGEST = 64 * 1024 * 1024
 SHALLOW = "shallow"  # the commits at which history ends
 _BROKEN, _USED, _URL = "kingdom-broken", "kingdom-used", "kingdom-url"
 _PARTIAL = "kingdom-partial"
+_CHECKOUTS = "kingdom-checkouts"
 _SMALL = 64 * 1024
 _MUCH = 6700  # objects on their own, by git's own measure
 # A git that lives holds one of these for moments only.
@@ -42,40 +54,46 @@ _NOWHERE = "ref: refs/heads/none"
 
 @dataclass(frozen=True)
 class Worktree:
-    """A checkout that a clone knows: where it lies, and what the clone keeps about it."""
+    """A checkout with a git directory of its own, which borrows the objects of a clone."""
 
-    id: str
     path: str
-    admin: str
     clone: Clone
 
     @property
-    def at(self) -> Place:
-        """To read its HEAD; the clone is named, whatever the soldier wrote into `commondir`."""
-        return Place(self.admin, common_dir=self.clone.path)
+    def id(self) -> str:
+        """Readable, and never the same for two paths."""
+        readable = re.sub(r"[^A-Za-z0-9]+", "-", self.path)[-60:].strip("-")
+        return f"{readable}-{hashlib.sha256(os.fsencode(self.path)).hexdigest()[:12]}"
+
+    @property
+    def borrowed(self) -> str:
+        return f"{BORROWED}{self.id}"
+
+    @property
+    def git_dir(self) -> str:
+        return os.path.join(self.path, ".git")
+
+    @property
+    def data(self) -> GitData:
+        return GitData(self.git_dir)
 
     def head(self) -> str:
         """The commit it stands at; empty before the first."""
-        said = self.clone.git.run(
-            "rev-parse", "--verify", "--quiet", "HEAD^{commit}", at=self.at, fine=(0, 1)
-        )
-        return said.text
+        return self.data.head()
 
     def branch(self) -> str:
         """refs/heads/…; empty when HEAD is detached."""
-        said = self.clone.git.run("symbolic-ref", "--quiet", "HEAD", at=self.at, fine=(0, 1))
-        return said.text
+        return self.data.branch()
 
     def is_whole(self) -> bool:
         try:
-            pointer = disk.read(os.path.join(self.path, ".git"), _SMALL)[0]
-            if pointer.decode("utf-8", "surrogateescape").strip() != f"gitdir: {self.admin}":
-                return False
-            if not self.head() and not self.branch():
+            places = [os.path.join(self.git_dir, name) for name in ("", "objects", "refs")]
+            if not all(map(is_real_directory, places)) or not (self.head() or self.branch()):
                 return False
             with self.clone.view() as view:
-                at = Place(view, index=os.path.join(self.admin, "index"))
-                self.clone.in_view("ls-files", "--", ".git", at=at)
+                index = os.path.join(view, "index")
+                disk.copy(self.data.index, index, LARGEST_INDEX)
+                self.clone.in_view("ls-files", "--", ".git", at=Place(view, index=index))
         except (OSError, KingdomError):
             return False
         return True
@@ -151,12 +169,11 @@ class Clone:
             f"update {name}\0{sha}\0\0" if sha else f"delete {name}\0\0" for name, sha in changes
         ]
         return self.git.run(
-            "update-ref", "-z", "--stdin", at=self.at, stdin="".join(lines).encode(), fine=fine
+            "update-ref", "-z", "--stdin", at=self.at, stdin=os.fsencode("".join(lines)), fine=fine
         )
 
     def default_branch(self) -> str:
-        """As it was told by the last fetch; empty if none was. What else a soldier wrote there
-        does not count."""
+        """As it was told by the last fetch; empty if none was."""
         said = self.git.run("symbolic-ref", "--quiet", REMOTE_HEAD, at=self.at, fine=(0, 1))
         return said.text if said.text.startswith(REMOTE_BRANCHES) else ""
 
@@ -204,7 +221,8 @@ class Clone:
         self, *words: str, at: Place, stdin: bytes = b"", fine: tuple[int, ...] = (0,)
     ) -> Said:
         """Without a way to any remote."""
-        whole = Place(at.git_dir, at.common_dir, at.work_tree, at.index, self.objects)
+        objects = at.objects or self.objects
+        whole = Place(at.git_dir, at.common_dir, at.work_tree, at.index, objects)
         return self.git.run(*words, at=whole, stdin=stdin, fine=fine)
 
     @property
@@ -224,12 +242,17 @@ class Clone:
     def objects(self) -> str:
         return os.path.join(self.path, "objects")
 
-    def configuration(self, *, is_view: bool = False) -> str:
-        """Of the clone when no soldier changed it, and of each view."""
+    @property
+    def alternates(self) -> bytes:
+        """What a git directory says that borrows the objects."""
+        return os.fsencode(self.objects) + b"\n"
+
+    def configuration(self, *, is_view: bool = False, is_bare: bool = True) -> str:
+        """Of the clone, of each view, and of a worktree's own git directory, which is not bare."""
         kept, partial = self._settings, self.is_partial
         sections = [
             f"[core]\n\trepositoryformatversion = {1 if partial else 0}\n\tfilemode = true\n"
-            "\tbare = true\n\tlogAllRefUpdates = true\n",
+            f"\tbare = {str(is_bare).lower()}\n\tlogAllRefUpdates = true\n",
             f'[remote "origin"]\n\turl = {_quoted(self.url)}\n'
             "\tfetch = +refs/heads/*:refs/remotes/origin/*\n",
             f"[user]\n\tname = {_quoted(kept.name)}\n\temail = {_quoted(kept.email)}\n",
@@ -250,17 +273,13 @@ class Clone:
         return "".join(sections)
 
     def put_right(self) -> None:
-        """What an earlier soldier wrote where the next one's git would act on it."""
+        """What a soldier wrote here, when soldiers still could."""
         config = os.path.join(self.path, "config")
         wanted = self.configuration().encode()
         if disk.head(config, _SMALL) != wanted:
             disk.replace(config, wanted, sync=False)
         for name in ("hooks", "config.worktree"):
-            path = os.path.join(self.path, name)
-            if os.path.isdir(path) and not os.path.islink(path):
-                trees.remove(path)
-            else:
-                disk.remove(path)
+            trees.remove_anything(os.path.join(self.path, name))
 
     def drop_stale_locks(self) -> None:
         """Those that a killed git left behind."""
@@ -275,43 +294,53 @@ class Clone:
     # Worktrees.
 
     def worktrees(self) -> list[Worktree]:
-        place = os.path.join(self.path, "worktrees")
+        place = os.path.join(self.path, _CHECKOUTS)
         found = []
-        for id_ in sorted(disk.names(place)):
-            admin = os.path.join(place, id_)
-            try:
-                data = disk.read(os.path.join(admin, "gitdir"), _SMALL)[0]
-            except OSError:
-                continue
-            path = os.path.dirname(os.fsdecode(data).rstrip("\n"))
-            found.append(Worktree(id_, path, admin, self))
+        for name in sorted(disk.names(place)):
+            with suppress(OSError):
+                path = os.fsdecode(disk.read(os.path.join(place, name), _SMALL)[0])
+                if path.endswith("\n"):  # else it was cut off
+                    found.append(Worktree(path[:-1], self))
         return found
 
-    def add_worktree(self, work: str, id_: str, start: str, *branch: str) -> Worktree:
-        """Without its files, at `work`/`id_`; locked, so that no git forgets it by itself."""
-        path = os.path.join(work, id_)
-        words = ["-B", *branch] if branch else ["--detach"]
-        self.git.run(
-            "worktree", "add", "--quiet", "--lock", "--no-checkout", *words, path, start,
-            at=self.at,
-        )  # fmt: skip
-        pointer = disk.read(os.path.join(path, ".git"), _SMALL)[0]
-        admin = os.fsdecode(pointer).removeprefix("gitdir: ").rstrip("\n")
-        return Worktree(os.path.basename(admin), path, admin, self)
-
-    def place_worktree(self, worktree: Worktree, path: str) -> Worktree:
-        """It will be found there, and is to be moved there next."""
-        text = os.fsencode(os.path.join(path, ".git")) + b"\n"
-        disk.replace(os.path.join(worktree.admin, "gitdir"), text)
-        return Worktree(worktree.id, path, worktree.admin, self)
+    def register(self, path: str) -> Worktree:
+        """One that lies there, or is to be moved there next."""
+        worktree = Worktree(path, self)
+        place = os.path.join(self.path, _CHECKOUTS)
+        disk.make_directory(place)
+        disk.remove(os.path.join(place, worktree.id))
+        disk.create(os.path.join(place, worktree.id), os.fsencode(path) + b"\n", sync=True)
+        disk.sync_directory(place)
+        return worktree
 
     def forget_worktree(self, worktree: Worktree) -> None:
         """Its files are gone already."""
-        disk.remove(os.path.join(worktree.admin, "locked"))
         with suppress(CloneBroken, GitFailed):
-            self.git.run("worktree", "prune", "--expire=now", at=self.at)
-        if disk.exists(worktree.admin):  # git would not, because the soldier changed it
-            trees.remove(worktree.admin)
+            self.update((worktree.borrowed, ""))
+        disk.remove(os.path.join(self.path, _CHECKOUTS, worktree.id))
+
+    def move_worktree(self, worktree: Worktree, path: str) -> None:
+        """It lies elsewhere by now."""
+        moved = self.register(path)
+        with suppress(CloneBroken, GitFailed):
+            self.borrow(moved, worktree.borrowed)
+        self.forget_worktree(worktree)
+
+    def borrow(self, worktree: Worktree, *also: str) -> None:
+        """What it begins with stays here as long as it is known, whatever the remote drops: all of
+        that are the parents of one commit. The same parents make the same commit."""
+        form = "--format=%(objecttype) %(objectname)"
+        said = self.git.run("for-each-ref", form, "refs/remotes", worktree.borrowed, at=self.at)
+        listed = [line.split(" ") for line in said.text.split("\n")]
+        found = {line[1] for line in listed if line[0] == "commit"}
+        found |= {sha for name in also if (sha := self.resolve(name))}
+        tree = self.git.run("mktree", at=self.at).text
+        parents = "".join(f"parent {sha}\n" for sha in sorted(found))
+        who = "kingdom <kingdom@localhost> 0 +0000"
+        text = f"tree {tree}\n{parents}author {who}\ncommitter {who}\n\nborrowed\n"
+        words = ("hash-object", "-w", "-t", "commit", "--stdin")
+        made = self.git.run(*words, at=self.at, stdin=text.encode()).text
+        self.update((worktree.borrowed, made))
 
 
 def _quoted(value: str) -> str:

@@ -25,7 +25,7 @@ class Filler:
         self._with_lfs = with_lfs
 
     def fill(self, worktree: Worktree, remote: Remote, tree: Tree) -> None:
-        """Its files; through a view, since the soldiers' configuration may name programs."""
+        """Its files."""
         clone = worktree.clone
         self._see_to_lfs(clone, tree)
         with clone.view() as view:
@@ -36,7 +36,7 @@ class Filler:
                 self._clones.reach(clone, remote, *words, at=at)
             else:
                 clone.in_view(*words, at=at)
-            disk.replace_by(index, os.path.join(worktree.admin, "index"))
+            disk.replace_by(index, os.path.join(worktree.git_dir, "index"))
 
     def _see_to_lfs(self, clone: Clone, tree: Tree) -> None:
         if not self._with_lfs or disk.exists(clone.lfs) or not tree.uses_lfs():

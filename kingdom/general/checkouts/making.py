@@ -15,8 +15,8 @@ from kingdom.general.checkouts.clones import Clones, slug
 from kingdom.general.checkouts.committed import Tree
 from kingdom.general.checkouts.comparing import Comparing
 from kingdom.general.checkouts.filling import Filler
-from kingdom.general.checkouts.keeping import save
-from kingdom.general.checkouts.refs import BRANCHES, PRIVATE, branches_for
+from kingdom.general.checkouts.git_directory import new_worktree
+from kingdom.general.checkouts.refs import BRANCHES, branches_for
 from kingdom.general.checkouts.submodules import Submodules
 from kingdom.settings.addresses import Remote
 from kingdom.store import disk
@@ -44,20 +44,20 @@ class Maker:
                 clone = self._clones.ready(remote, partial=wish.partial, depth=wish.depth)
                 start = self._beginnings.commit(clone, remote, wish, asked)
                 base = self._comparing.base(clone, remote, wish, start)
-                branch = _free_branch(clone, task_id)
-                worktree = clone.add_worktree(work, task_id, start, branch)
+                branch = _free_branch(clone, task_id, path)
+                made = os.path.join(work, os.path.basename(path))
+                worktree = new_worktree(clone, made, path, start, branch)
+            placed = Worktree(path, clone)
             try:
                 tree = Tree(self._clones, clone, remote, start)
                 self._filler.fill(worktree, remote, tree)
                 self._comparing.bring_files(clone, remote, base, start)
                 if submodules:
-                    self._submodules.add(worktree, tree, path, task_id)
-                placed = clone.place_worktree(worktree, path)
+                    self._submodules.add(worktree, tree, path)
                 disk.move_anything(worktree.path, path)
             except BaseException:
                 with self._clones.locked(slug(remote)):
-                    trees.remove(worktree.path)
-                    clone.forget_worktree(worktree)
+                    clone.forget_worktree(placed)
                 raise
             disk.sync_directory(os.path.dirname(path))
         return placed, base
@@ -75,18 +75,11 @@ class Maker:
         return self._comparing.known(worktree.clone, wish)
 
 
-def _free_branch(clone: Clone, task_id: str) -> str:
-    """A branch of this task's own; what an earlier one had is kept first."""
+def _free_branch(clone: Clone, task_id: str, path: str) -> str:
+    """One that none of the task's worktrees has which were moved aside: it may have been pushed."""
     taken = set()
     for worktree in clone.worktrees():
-        with suppress(KingdomError):
-            taken.add(worktree.branch())
-    flat = clone.resolve(f"{BRANCHES}kingdom") != ""  # a soldier's, in the way of kingdom/…
-    for name in branches_for(task_id, flat=flat):
-        if f"{BRANCHES}{name}" in taken:
-            continue
-        tip = clone.resolve(f"{BRANCHES}{name}")
-        if tip and not clone.has_all_of(tip, "refs/remotes", PRIVATE):
-            save(clone, task_id, f"branch/{name.replace('/', '--')}", tip)
-        return name
-    raise AssertionError("names do not end")
+        if os.path.dirname(worktree.path) == os.path.dirname(path):
+            with suppress(KingdomError):
+                taken.add(worktree.branch())
+    return next(name for name in branches_for(task_id) if f"{BRANCHES}{name}" not in taken)

@@ -10,7 +10,8 @@ from kingdom.clients.git_faults import GitUnreachable, PushRejected, RefMissing,
 from kingdom.clients.programs import Said
 from kingdom.general.checkouts.clone import Clone, Worktree
 from kingdom.general.checkouts.clones import Clones
-from kingdom.general.checkouts.refs import BRANCHES, REMOTE_BRANCHES, checked_branch
+from kingdom.general.checkouts.refs import BRANCHES, REMOTE_BRANCHES, checked_branch, is_sha
+from kingdom.general.checkouts.takeover import taken_over
 from kingdom.settings.addresses import Remote
 from kingdom.store import disk
 
@@ -26,9 +27,7 @@ def push(
 ) -> str:
     """The commit that the remote's branch is at now."""
     clone = worktree.clone
-    sha = worktree.head() if source == "HEAD" else clone.resolve(source)
-    if not sha:
-        raise RefMissing(f"There is no commit {source} to push.")
+    sha = _bring(worktree, source)
     target = f"{BRANCHES}{checked_branch(branch)}"
     tracking = f"{REMOTE_BRANCHES}{branch}"
     words = ["push", "--porcelain", "--no-verify", "--progress"]
@@ -42,6 +41,18 @@ def push(
     _check_push(said, branch)
     clone.update((tracking, sha))
     clone.mark_used()
+    return sha
+
+
+def _bring(worktree: Worktree, source: str) -> str:
+    """The commit, taken from the soldier's git directory into the clone."""
+    refs = worktree.data.refs()
+    named = [worktree.head()] if source == "HEAD" else [refs.get(f"{BRANCHES}{source}", ""), source]
+    wanted = next(filter(is_sha, named), "")
+    with taken_over(worktree) as taken:
+        sha = taken.commits([wanted]).get(wanted, "") if wanted else ""
+        if not sha or taken.bring([sha]):
+            raise RefMissing(f"There is no commit {source} to push.")
     return sha
 
 

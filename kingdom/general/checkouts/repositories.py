@@ -1,6 +1,7 @@
 """The repositories of a general: a worktree for each task, and what soldiers leave in them.
 
-    workspace/{general}/{task}/repo/            the task's worktree, on a branch of its own
+    workspace/{general}/{task}/repo/            the task's worktree, with a git directory and a
+                                                branch of its own
     workspace/{general}/{task}/repo.broken-1/   one that could not be used; never deleted here
     workspace/{general}/.clones/                see `kingdom.general.checkouts.clones`
 
@@ -26,6 +27,7 @@ from kingdom.general.checkouts import pushing, trees
 from kingdom.general.checkouts.beginnings import Wish
 from kingdom.general.checkouts.clone import Worktree
 from kingdom.general.checkouts.clones import Clones, slug_of
+from kingdom.general.checkouts.git_directory import renew
 from kingdom.general.checkouts.holdings import (
     PrivateRef,
     Survey,
@@ -35,7 +37,9 @@ from kingdom.general.checkouts.holdings import (
 )
 from kingdom.general.checkouts.keeping import Keeper, Kept
 from kingdom.general.checkouts.making import Maker
-from kingdom.general.checkouts.refs import BRANCHES, PRIVATE, is_branch_of
+from kingdom.general.checkouts.older import convert, older_worktrees, paths_of
+from kingdom.general.checkouts.refs import BRANCHES, PRIVATE
+from kingdom.general.checkouts.takeover import has_brought_head
 from kingdom.models.ids import check_id
 from kingdom.settings.addresses import Remote
 from kingdom.store import disk
@@ -43,7 +47,6 @@ from kingdom.store.paths import BaseDir
 
 REPO = "repo"
 _BROKEN, _INCOMPLETE = "broken", "kept"
-_WORKTREE_LOCKS = ("index.lock", "HEAD.lock")
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,7 @@ class Checkout:
     repo: str  # as the task names it
     clone: str
     base: str = ""  # the commit that it is compared with; empty if there is none
+    borrows: tuple[str, ...] = ()  # directories that its git reads, and never writes to
 
 
 class Repositories:
@@ -72,9 +76,9 @@ class Repositories:
         """`configured`: what manifests name as repositories, and may be addresses and paths."""
         self._settings = settings or GitSettings()
         self._clock = clock or SystemClock()
-        self._home = os.path.join(os.path.realpath(base.workspace), general)
         self._hosts = Hosts(self._settings, environment, configured)
         self._clones = Clones(base, general, git, self._hosts, self._settings)
+        self._home = self._clones.home
         self._maker = Maker(self._clones, self._hosts, self._settings, self._clock)
 
     # Before a soldier.
@@ -106,7 +110,8 @@ class Repositories:
         )
         remote = self._hosts.remote(repo)
         with _disk_errors():
-            found = self._reusable(check_id(task_id))
+            self._convert_older(check_id(task_id))
+            found = self._reusable(task_id)
             if found is not None:
                 return self._checkout(found, repo, self._refresh(found, remote, wish))
             with_submodules = self._settings.submodules if submodules is None else submodules
@@ -133,18 +138,31 @@ class Repositories:
         path = self._place(task_id)
         found = self._registered(path)
         if not disk.exists(path):
-            inside = [one for one in self._of_task(task_id) if _is_in(one.path, path)]
-            self._drop_missing(inside, task_id)
+            self._drop_missing(self._inside(path))
             return None
         for worktree in found:
-            for name in _WORKTREE_LOCKS:  # its soldier has ended, so nobody holds them
-                disk.remove(os.path.join(worktree.admin, name))
-            if worktree.is_whole():
+            if worktree.is_whole() and has_brought_head(worktree):
                 return worktree
-        aside = trees.move_aside(path, _BROKEN)
-        for worktree in found:
-            worktree.clone.place_worktree(worktree, aside)
+        self._move_aside(task_id, _BROKEN)
         return None
+
+    def _move_aside(self, task_id: str, word: str) -> str:
+        """Its clones go on to lend it what it borrows."""
+        path = self._place(task_id)
+        inside = self._inside(path)
+        aside = trees.move_aside(path, word)
+        for one in inside:
+            one.clone.move_worktree(one, aside + one.path.removeprefix(path))
+        return aside
+
+    def _convert_older(self, task_id: str) -> None:
+        """What the version before left of this task; its soldier has ended."""
+        inside = os.path.join(self._home, task_id) + os.sep
+        for clone in self._clones.all():
+            for one in older_worktrees(clone):
+                if one.path.startswith(inside):
+                    with self._clones.locked(slug_of(clone)), suppress(CloneBroken, GitFailed):
+                        convert(one, task_id)
 
     def _registered(self, path: str) -> list[Worktree]:
         return [
@@ -154,26 +172,28 @@ class Repositories:
             if worktree.path == path
         ]
 
-    def _drop_missing(self, found: list[Worktree], task_id: str) -> None:
+    def _drop_missing(self, found: list[Worktree]) -> None:
         """Whose files someone deleted, or were not yet there when a crash came."""
         for worktree in found:
             with self._clones.locked(slug_of(worktree.clone)):
-                with suppress(CloneBroken, GitFailed):
-                    self._keeper(worktree, task_id).keep()
                 worktree.clone.forget_worktree(worktree)
 
     def _refresh(self, worktree: Worktree, remote: Remote, wish: Wish) -> str:
         """Its clone, if the remote can be reached; who has a worktree can go on without. Answers
         the commit that it is compared with."""
-        clone = worktree.clone
+        clone, base = worktree.clone, ""
         with self._clones.locked(slug_of(clone)):
             clone.put_right()
             clone.mark_used()
             if clone.url == remote.url and not clone.is_broken:
                 with suppress(KingdomError):
-                    return self._maker.refresh(worktree, remote, wish)
+                    base = self._maker.refresh(worktree, remote, wish)
+            for one in self._inside(worktree.path):
+                with suppress(CloneBroken, GitFailed):
+                    one.clone.borrow(one)
+                    renew(one)
         with suppress(KingdomError):
-            return self._maker.known_base(worktree, wish)
+            return base or self._maker.known_base(worktree, wish)
         return ""
 
     # After a soldier.
@@ -188,7 +208,8 @@ class Repositories:
 
     def _keep(self, task_id: str) -> Kept:
         total, main = Kept(), self._place(task_id)
-        found = self._of_task(task_id)
+        self._convert_older(check_id(task_id))
+        found = [one for one in self._inside(main) if disk.exists(one.path)]
         names = {worktree.clone.name for worktree in found if worktree.path == main}
         for worktree in found:
             kept = self._kept_of(worktree, task_id)
@@ -198,36 +219,27 @@ class Repositories:
                 total.add(f"{worktree.clone.name} {ref}" if is_elsewhere else ref)
             total.missed += [os.path.join(worktree.path, path) for path in kept.missed]
             worktree.clone.mark_used()
-        if disk.exists(main) and not names:  # the soldier made the clone forget it
+        if disk.exists(main) and not names:  # no clone knows it
             total.add(main)
             total.missed.append(main)
         return total
 
     def _kept_of(self, worktree: Worktree, task_id: str) -> Kept:
-        """Of a clone that cannot be read, the files themselves are what is kept."""
+        """Where git cannot be read, the files themselves are what is kept."""
+        known = frozenset(one.path for one in self._inside(self._place(task_id)))
         try:
-            return self._keeper(worktree, task_id).keep()
-        except CloneBroken:
+            return Keeper(worktree, task_id, known).keep()
+        except (CloneBroken, GitFailed):
             return Kept([worktree.path], ["."])
 
-    def _of_task(self, task_id: str) -> list[Worktree]:
-        """All that lie in its directory: its own, submodules, and what the soldier added."""
-        inside = os.path.join(self._home, check_id(task_id)) + os.sep
+    def _inside(self, directory: str) -> list[Worktree]:
+        """All that lie there: a task's own, and submodules."""
         return [
             worktree
             for clone in self._clones.all()
             for worktree in clone.worktrees()
-            if worktree.path.startswith(inside)
+            if _is_in(worktree.path, directory)
         ]
-
-    def _keeper(self, worktree: Worktree, task_id: str) -> Keeper:
-        known = frozenset(os.path.normpath(one.path) for one in self._of_task(task_id))
-        branches = [
-            name
-            for name in worktree.clone.refs(BRANCHES)
-            if is_branch_of(task_id, name.removeprefix(BRANCHES))
-        ]
-        return Keeper(worktree, task_id, branches, known)
 
     def push(
         self,
@@ -244,6 +256,7 @@ class Repositories:
         """
         remote = self._hosts.remote(checkout.repo)
         with _disk_errors():
+            self._convert_older(os.path.basename(os.path.dirname(checkout.path)))
             return pushing.push(
                 self._clones,
                 self._worktree_of(checkout),
@@ -268,22 +281,19 @@ class Repositories:
         with _disk_errors():
             kept = self._keep(task_id)
             names = [name for name in kept.refs if not os.path.isabs(name)]
-            found = [one for one in self._of_task(task_id) if _is_in(one.path, path)]
-            if disk.exists(path) and (kept.missed or not found):
-                names.append(trees.move_aside(path, _INCOMPLETE))
+            if disk.exists(path) and (kept.missed or not self._inside(path)):
+                names.append(self._move_aside(task_id, _INCOMPLETE))
             disk.make_directory(self._clones.root)
             with trees.work_directory(self._clones.root) as work:
                 if disk.exists(path):
                     disk.move_anything(path, os.path.join(work, REPO))
-                for worktree in found:
-                    self._forget(worktree, task_id)
+                for worktree in self._inside(path):
+                    self._forget(worktree)
         return names
 
-    def _forget(self, worktree: Worktree, task_id: str) -> None:
+    def _forget(self, worktree: Worktree) -> None:
         clone = worktree.clone
         with self._clones.locked(slug_of(clone)):
-            with suppress(CloneBroken):
-                self._keeper(worktree, task_id).drop_kept()
             clone.forget_worktree(worktree)
             if clone.is_broken:
                 self._clones.drop_if_unused(clone)
@@ -309,6 +319,7 @@ class Repositories:
             if not clone.is_broken:
                 with self._clones.locked(slug_of(clone)), _disk_errors():
                     clone.put_right()
+                    self._clones.forget_missing(clone)
                 clone.compact()
 
     def discard(self, clone: str) -> bool:
@@ -317,7 +328,7 @@ class Repositories:
             if one.path != clone:
                 continue
             with self._clones.locked(slug_of(one)), _disk_errors():
-                if one.worktrees() or private_refs(one):
+                if paths_of(one) or private_refs(one):
                     return False
                 with trees.work_directory(self._clones.root) as work:
                     disk.move_anything(one.path, os.path.join(work, "clone.git"))
@@ -326,7 +337,12 @@ class Repositories:
 
     def _checkout(self, worktree: Worktree, repo: str, base: str = "") -> Checkout:
         branch = worktree.branch().removeprefix(BRANCHES)
-        return Checkout(worktree.path, branch, worktree.head(), repo, worktree.clone.path, base)
+        clones = [one.clone for one in self._inside(worktree.path)]
+        borrows = [path for clone in clones for path in (clone.objects, clone.lfs)]
+        lent = tuple(dict.fromkeys(path for path in borrows if disk.exists(path)))
+        return Checkout(
+            worktree.path, branch, worktree.head(), repo, worktree.clone.path, base, lent
+        )
 
 
 @contextmanager

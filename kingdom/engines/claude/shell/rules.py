@@ -19,7 +19,7 @@ from typing import Any
 from kingdom.engines.claude.shell import asked, line
 from kingdom.engines.claude.shell.forms import FORMS
 from kingdom.engines.claude.shell.gate import GIT, Gate
-from kingdom.engines.git_place import git_directories
+from kingdom.engines.git_place import git_directory
 
 _EVERYTHING = ("Bash", "Bash()", "Bash(*)", "Bash(:*)")
 _RULE = re.compile(r"\s*Bash\((.*)\)\s*", re.DOTALL)
@@ -36,8 +36,7 @@ def gate_for(tools: Sequence[str] | None, workspace: str) -> Gate | None:
     others = tuple(filter(None, map(_inside, for_program(tools))))
     if not (grants or whole or others):
         return None
-    found = git_directories(workspace)
-    return Gate(workspace, found[0] if found else "", grants, whole, others)
+    return Gate(workspace, git_directory(workspace), grants, whole, others)
 
 
 def may_run_everything(tools: Sequence[str] | None) -> bool:
