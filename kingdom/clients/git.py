@@ -18,7 +18,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from kingdom.clients import programs
-from kingdom.clients.git_faults import GitFailed, GitMissing, GitUnreachable, failure_of
+from kingdom.clients.git_faults import (
+    GitFailed,
+    GitMissing,
+    GitTooMuch,
+    GitUnreachable,
+    failure_of,
+)
 from kingdom.clients.programs import Said
 from kingdom.errors import KingdomError
 from kingdom.runtime.secrets import Masker
@@ -165,12 +171,13 @@ class Git:
         access: Access | None = None,
         stdin: bytes = b"",
         fine: tuple[int, ...] = (0,),
+        most_output: int = programs.MOST_OUTPUT,
     ) -> Said:
         """Raises one of `kingdom.clients.git_faults`, unless the exit code is one of `fine`."""
         self._check_version()
         told = self._told(at, access)
         late = GitFailed if access is None else GitUnreachable
-        said = self._execute(words, told, late, stdin)
+        said = self._execute(words, told, late, stdin, most_output)
         if said.code != 0:
             masker = Masker(told, (TOKEN_VARIABLE,))
             said = replace(said, complaint=masker.text(said.complaint))
@@ -225,6 +232,7 @@ class Git:
         told: Mapping[str, str],
         late: type[KingdomError],
         stdin: bytes = b"",
+        most_output: int = programs.MOST_OUTPUT,
     ) -> Said:
         try:
             return programs.Run(
@@ -235,6 +243,7 @@ class Git:
                 largest_file=self._largest_file,
                 on_leash=late is GitUnreachable,  # it waits for others as long as they like
                 lend=self._lent.descriptors,
+                most_output=most_output,
             )(stdin)
         except programs.Missing as error:
             raise GitMissing(f"{error}.", remedy="Install it with: apt-get install git.") from None
@@ -243,6 +252,8 @@ class Git:
                 f"git {words[0]} {error}.",
                 remedy="If the repository is large, raise git.timeout_seconds.",
             ) from None
+        except programs.TooMuch as error:
+            raise GitTooMuch(f"git {words[0]} {error}.") from None
         except programs.Cut as error:
             raise GitFailed(f"git {words[0]} {error}.") from None
 

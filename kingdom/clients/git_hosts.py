@@ -43,6 +43,10 @@ class GitSettings:
     partial: bool = False
     submodules: bool = True
     lfs: bool = True
+    max_checkout_mb: int = 4096
+    max_checkout_files: int = 200_000
+    max_outside_checkout_mb: int = 1024
+    max_outside_checkout_files: int = 50_000
     name: str = "kingdom"
     email: str = "kingdom@localhost"
 

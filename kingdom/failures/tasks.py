@@ -283,4 +283,11 @@ OF_TASKS = (
         "The repository keeps large files with git-lfs, which is not installed.",
         "Install it with: apt-get install git-lfs. Or system.yaml: git.lfs set to false.",
     ),
+    Failure(
+        "checkout_too_large",
+        "never",
+        "The files of the commit would take more room on disk than is allowed.",
+        "If they should: raise git.max_checkout_mb or git.max_checkout_files in system.yaml "
+        "(git.max_outside_checkout_mb and _files for work of people below member).",
+    ),
 )

@@ -91,8 +91,7 @@ class Grounds:
 
     def prepare(self, task: Task, place: str, repo: str, config: Config) -> None:
         wish = origin_of(task, self.known_task).wish()
-        if task.trust != "member":
-            wish["submodules"] = False  # a fork may name another repository of the same owner
+        wish["trusted"] = task.trust == "member"
         ground = os.path.basename(place)
         self._ask(BEFORE, task.id, lambda: self.repositories(config).prepare(repo, ground, **wish))
 

@@ -233,7 +233,20 @@ class GitHosts(Section):
         "versions of them soldiers cannot see.",
     )
     submodules: bool = Field(default=True, description="For members' work only.")
-    lfs: bool = Field(default=True, description="Fetch large files, where a repository has them.")
+    lfs: bool = Field(
+        default=True,
+        description="Fetch large files, where a repository has them; for members' work only.",
+    )
+    max_checkout_mb: Positive = Field(
+        default=4096, description="What the files of a checkout may take on disk."
+    )
+    max_checkout_files: Positive = Field(default=200_000, description="How many they may be.")
+    max_outside_checkout_mb: Positive = Field(
+        default=1024, description="The same for work of people below member."
+    )
+    max_outside_checkout_files: Positive = Field(
+        default=50_000, description="The same for work of people below member."
+    )
     name: str = Field(default="kingdom", min_length=1, description="Whom soldiers commit as.")
     email: str = Field(default="kingdom@localhost", min_length=1)
 

@@ -11,29 +11,27 @@ of the refs, on the clone's objects. In the clone itself git only reads and move
 
 from __future__ import annotations
 
-import hashlib
+import json
 import os
-import re
 import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import fields, replace
+from io import BytesIO
 
 from kingdom.clients.git import Git, Place
 from kingdom.clients.git_faults import CloneBroken, GitFailed
 from kingdom.clients.git_hosts import GitSettings
-from kingdom.clients.programs import Said
+from kingdom.clients.programs import MOST_OUTPUT, Said
 from kingdom.clock import SystemClock
-from kingdom.errors import KingdomError
 from kingdom.general.checkouts import trees
-from kingdom.general.checkouts.private_git import LARGEST_INDEX, GitData, is_real_directory
 from kingdom.general.checkouts.refs import (
-    BORROWED,
     BRANCHES,
     PRIVATE,
     REMOTE_BRANCHES,
     REMOTE_HEAD,
 )
+from kingdom.general.checkouts.worktree import Worktree
 from kingdom.store import disk
 
 _CLOCK = SystemClock()
@@ -50,53 +48,6 @@ _SHARED_LOCKS = ("packed-refs.lock", "config.lock", "HEAD.lock", "shallow.lock")
 # A clone that claims to be partial has git try a fetch, which may end it with a signal.
 _NOT_THERE = (0, 1, 128, -signal.SIGPIPE)
 _NOWHERE = "ref: refs/heads/none"
-
-
-@dataclass(frozen=True)
-class Worktree:
-    """A checkout with a git directory of its own, which borrows the objects of a clone."""
-
-    path: str
-    clone: Clone
-
-    @property
-    def id(self) -> str:
-        """Readable, and never the same for two paths."""
-        readable = re.sub(r"[^A-Za-z0-9]+", "-", self.path)[-60:].strip("-")
-        return f"{readable}-{hashlib.sha256(os.fsencode(self.path)).hexdigest()[:12]}"
-
-    @property
-    def borrowed(self) -> str:
-        return f"{BORROWED}{self.id}"
-
-    @property
-    def git_dir(self) -> str:
-        return os.path.join(self.path, ".git")
-
-    @property
-    def data(self) -> GitData:
-        return GitData(self.git_dir)
-
-    def head(self) -> str:
-        """The commit it stands at; empty before the first."""
-        return self.data.head()
-
-    def branch(self) -> str:
-        """refs/heads/…; empty when HEAD is detached."""
-        return self.data.branch()
-
-    def is_whole(self) -> bool:
-        try:
-            places = [os.path.join(self.git_dir, name) for name in ("", "objects", "refs")]
-            if not all(map(is_real_directory, places)) or not (self.head() or self.branch()):
-                return False
-            with self.clone.view() as view:
-                index = os.path.join(view, "index")
-                disk.copy(self.data.index, index, LARGEST_INDEX)
-                self.clone.in_view("ls-files", "--", ".git", at=Place(view, index=index))
-        except (OSError, KingdomError):
-            return False
-        return True
 
 
 class Clone:
@@ -204,12 +155,19 @@ class Clone:
     # Views.
 
     @contextmanager
-    def view(self, refs: Mapping[str, str] | None = None) -> Iterator[str]:
+    def view(
+        self,
+        refs: Mapping[str, str] | None = None,
+        *,
+        plain_links: bool = False,
+        lfs: bool = True,
+    ) -> Iterator[str]:
         """A git directory with our configuration on this clone's objects."""
+        config = self.configuration(is_view=True, plain_links=plain_links, lfs=lfs)
         with trees.work_directory(os.path.dirname(self.path)) as path:
             disk.make_directory(os.path.join(path, "refs"))
             disk.create(os.path.join(path, "HEAD"), f"{_NOWHERE}\n".encode())
-            disk.create(os.path.join(path, "config"), self.configuration(is_view=True).encode())
+            disk.create(os.path.join(path, "config"), config.encode())
             lines = [f"{sha} {name}\n" for name, sha in sorted((refs or {}).items())]
             disk.create(os.path.join(path, "packed-refs"), "".join(lines).encode())
             if self.is_shallow:
@@ -218,12 +176,25 @@ class Clone:
             yield path
 
     def in_view(
-        self, *words: str, at: Place, stdin: bytes = b"", fine: tuple[int, ...] = (0,)
-    ) -> Said:
+        self, *words: str, at: Place, stdin: bytes = b"", fine: tuple[int, ...] = (0,),
+        most_output: int = MOST_OUTPUT,
+    ) -> Said:  # fmt: skip
         """Without a way to any remote."""
         objects = at.objects or self.objects
         whole = Place(at.git_dir, at.common_dir, at.work_tree, at.index, objects)
-        return self.git.run(*words, at=whole, stdin=stdin, fine=fine)
+        return self.git.run(*words, at=whole, stdin=stdin, fine=fine, most_output=most_output)
+
+    def read_objects(self, view: str, names: Sequence[bytes]) -> list[bytes | None]:
+        """The content of each that is a file, or a link to one in the same commit; else None."""
+        given = b"".join(name + b"\n" for name in names)
+        words = ("cat-file", "--batch", "--follow-symlinks")
+        out = BytesIO(self.in_view(*words, at=Place(view), stdin=given).out)
+        found = []
+        for _ in names:
+            facts = out.readline().split(b" ")
+            data = out.read(int(facts[-1]) + 1)[:-1] if facts[-1].strip().isdigit() else None
+            found.append(data if len(facts) == 3 and facts[1] == b"blob" else None)
+        return found
 
     @property
     def is_shallow(self) -> bool:
@@ -247,7 +218,14 @@ class Clone:
         """What a git directory says that borrows the objects."""
         return os.fsencode(self.objects) + b"\n"
 
-    def configuration(self, *, is_view: bool = False, is_bare: bool = True) -> str:
+    def configuration(
+        self,
+        *,
+        is_view: bool = False,
+        is_bare: bool = True,
+        plain_links: bool = False,
+        lfs: bool = True,
+    ) -> str:
         """Of the clone, of each view, and of a worktree's own git directory, which is not bare."""
         kept, partial = self._settings, self.is_partial
         sections = [
@@ -263,7 +241,9 @@ class Clone:
                 '[remote "origin"]\n\tpromisor = true\n\tpartialclonefilter = blob:none\n'
                 "[extensions]\n\tpartialClone = origin\n"
             )
-        if disk.exists(self.lfs):
+        if plain_links:
+            sections.append("[core]\n\tsymlinks = false\n")
+        if lfs and disk.exists(self.lfs):
             sections.append(
                 '[filter "lfs"]\n\tclean = git-lfs clean -- %f\n\tsmudge = git-lfs smudge -- %f\n'
                 "\tprocess = git-lfs filter-process\n\trequired = true\n"
@@ -297,21 +277,20 @@ class Clone:
         place = os.path.join(self.path, _CHECKOUTS)
         found = []
         for name in sorted(disk.names(place)):
-            with suppress(OSError):
-                path = os.fsdecode(disk.read(os.path.join(place, name), _SMALL)[0])
-                if path.endswith("\n"):  # else it was cut off
-                    found.append(Worktree(path[:-1], self))
+            with suppress(OSError, ValueError, TypeError):  # one that was cut off
+                known = json.loads(disk.read(os.path.join(place, name), _SMALL)[0])
+                found.append(Worktree(clone=self, **known))
         return found
 
-    def register(self, path: str) -> Worktree:
+    def register(self, worktree: Worktree) -> None:
         """One that lies there, or is to be moved there next."""
-        worktree = Worktree(path, self)
+        known = {field.name: getattr(worktree, field.name) for field in fields(worktree)}
+        del known["clone"]
         place = os.path.join(self.path, _CHECKOUTS)
         disk.make_directory(place)
         disk.remove(os.path.join(place, worktree.id))
-        disk.create(os.path.join(place, worktree.id), os.fsencode(path) + b"\n", sync=True)
+        disk.create(os.path.join(place, worktree.id), json.dumps(known).encode(), sync=True)
         disk.sync_directory(place)
-        return worktree
 
     def forget_worktree(self, worktree: Worktree) -> None:
         """Its files are gone already."""
@@ -321,7 +300,8 @@ class Clone:
 
     def move_worktree(self, worktree: Worktree, path: str) -> None:
         """It lies elsewhere by now."""
-        moved = self.register(path)
+        moved = replace(worktree, path=path)
+        self.register(moved)
         with suppress(CloneBroken, GitFailed):
             self.borrow(moved, worktree.borrowed)
         self.forget_worktree(worktree)

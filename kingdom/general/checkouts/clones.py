@@ -166,18 +166,19 @@ class Clones:
             self._git.run("symbolic-ref", REMOTE_HEAD, target, at=clone.at)
 
     def reach(
-        self, clone: Clone, remote: Remote, *words: str, at: Place, fine: tuple[int, ...] = (0,)
-    ) -> Said:
+        self, clone: Clone, remote: Remote, *words: str, at: Place,
+        stdin: bytes = b"", fine: tuple[int, ...] = (0,),
+    ) -> Said:  # fmt: skip
         """Run git in a view, with leave to reach this remote."""
         whole = Place(at.git_dir, at.common_dir, at.work_tree, at.index, clone.objects)
         access = self._hosts.access(remote)
         try:
-            return self._git.run(*words, at=whole, access=access, fine=fine)
+            return self._git.run(*words, at=whole, access=access, stdin=stdin, fine=fine)
         except GitRefused:  # which has done nothing
             renewed = self._hosts.renewed(remote, access)
             if renewed is None:
                 raise
-        return self._git.run(*words, at=whole, access=renewed, fine=fine)
+        return self._git.run(*words, at=whole, access=renewed, stdin=stdin, fine=fine)
 
     def _ask_for_head(self, clone: Clone, remote: Remote) -> str:
         with clone.view() as view:

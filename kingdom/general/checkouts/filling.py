@@ -6,9 +6,11 @@ import os
 
 from kingdom.clients.git import Place
 from kingdom.errors import ConfigurationError
-from kingdom.general.checkouts.clone import Clone, Worktree
+from kingdom.general.checkouts.clone import Clone
 from kingdom.general.checkouts.clones import Clones
 from kingdom.general.checkouts.committed import Tree
+from kingdom.general.checkouts.steering import take_from_base
+from kingdom.general.checkouts.worktree import Worktree
 from kingdom.settings.addresses import Remote
 from kingdom.store import disk
 
@@ -24,18 +26,23 @@ class Filler:
         self._clones = clones
         self._with_lfs = with_lfs
 
-    def fill(self, worktree: Worktree, remote: Remote, tree: Tree) -> None:
-        """Its files."""
+    def fill(
+        self, worktree: Worktree, remote: Remote, tree: Tree, base: Tree | None = None
+    ) -> None:
+        """Its files; those that steer agents from `base`, if there is one."""
         clone = worktree.clone
-        self._see_to_lfs(clone, tree)
-        with clone.view() as view:
+        if worktree.lfs:
+            self._see_to_lfs(clone, tree)
+        with worktree.view() as view:
             index = os.path.join(view, "index")
             at = Place(view, work_tree=worktree.path, index=index)
             words = ("read-tree", "-u", "--reset", tree.commit)
-            if clone.is_partial or disk.exists(clone.lfs):
+            if worktree.lfs and disk.exists(clone.lfs):
                 self._clones.reach(clone, remote, *words, at=at)
             else:
                 clone.in_view(*words, at=at)
+            if base is not None:
+                take_from_base(worktree, at, tree.steering(), base.steering(), base.contents)
             disk.replace_by(index, os.path.join(worktree.git_dir, "index"))
 
     def _see_to_lfs(self, clone: Clone, tree: Tree) -> None:

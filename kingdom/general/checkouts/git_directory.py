@@ -10,11 +10,13 @@ Nothing is copied but names, and no history is walked.
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 from kingdom.general.checkouts import trees
-from kingdom.general.checkouts.clone import LARGEST, SHALLOW, Clone, Worktree
+from kingdom.general.checkouts.clone import LARGEST, SHALLOW
 from kingdom.general.checkouts.private_git import is_real_directory
 from kingdom.general.checkouts.refs import BRANCHES, REMOTE_BRANCHES, REMOTE_HEAD
+from kingdom.general.checkouts.worktree import Worktree
 from kingdom.store import disk
 
 _REMOTE = "refs/remotes/"
@@ -29,11 +31,12 @@ _NOT_OURS = (
 _LOCKS = ("index.lock", "HEAD.lock", "packed-refs.lock", "config.lock", "shallow.lock")
 
 
-def new_worktree(clone: Clone, path: str, final: str, start: str, branch: str = "") -> Worktree:
-    """At this commit, on a branch of this name or on none; without its files. The clone knows it
-    by where it is to be moved to. With the lock held."""
-    worktree = Worktree(path, clone)
-    clone.borrow(clone.register(final), start)
+def new_worktree(final: Worktree, path: str, start: str, branch: str = "") -> Worktree:
+    """At this commit, on a branch of this name or on none; without its files. It is at `path` until
+    it is moved to where the clone knows it already. With the lock held."""
+    worktree = replace(final, path=path)
+    final.clone.register(final)
+    final.clone.borrow(final, start)
     for name in ("", ".git", ".git/objects", ".git/objects/pack", ".git/refs"):
         disk.make_private_directory(os.path.join(path, name))
     head = f"ref: {BRANCHES}{branch}" if branch else start
@@ -54,7 +57,8 @@ def renew(worktree: Worktree) -> None:
     trees.remove_anything(os.path.join(place, "objects", "info"))
     disk.make_private_directory(os.path.join(place, "objects", "info"))
     _put(place, "objects/info/alternates", clone.alternates)
-    _put(place, "config", clone.configuration(is_bare=False).encode())
+    config = clone.configuration(is_bare=False, plain_links=worktree.plain_links, lfs=worktree.lfs)
+    _put(place, "config", config.encode())
     if clone.is_shallow:
         _put(place, SHALLOW, disk.read(os.path.join(clone.path, SHALLOW), LARGEST)[0])
     else:

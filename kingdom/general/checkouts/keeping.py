@@ -22,10 +22,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
 
-from kingdom.general.checkouts.clone import Clone, Worktree
+from kingdom.general.checkouts.clone import Clone
 from kingdom.general.checkouts.private_git import GitData, Unreadable, is_real_directory
 from kingdom.general.checkouts.refs import BRANCHES, PRIVATE, ref_word
+from kingdom.general.checkouts.steering import contents_at, is_as_given, is_steering
 from kingdom.general.checkouts.takeover import Taken, taken_over
+from kingdom.general.checkouts.worktree import Worktree
 from kingdom.general.checkouts.worktree_files import Files
 from kingdom.store import disk
 
@@ -132,8 +134,8 @@ class Keeper:
         head = data.head()
         if head and head not in taken.commits([head]):
             raise Unreadable(f"{directory} stands at {head}, which is not there.")
-        with self._clone.view() as view:
-            files = Files(taken, view, directory, self._kept.missed)
+        with self._worktree.view() as view:
+            files = Files(taken, view, directory, self._kept.missed, self._is_given)
             staged = files.read_index(data.index, head)
             nested = files.add_changes()
             tree = files.write_tree()
@@ -145,6 +147,15 @@ class Keeper:
                 yield self._tip(taken, "uncommitted", tree, parents, "What was not committed")
         for path in nested:
             yield from self._nested(taken, directory, path)
+
+    def _is_given(self, directory: str, path: bytes) -> bool:
+        """Whether it is a steering file that the soldier found there, and left as it was."""
+        base = self._worktree.steering
+        if not base or not is_steering(path):
+            return False
+        with self._clone.view() as view:
+            given = contents_at(self._clone, view, base, [path])
+        return is_as_given(directory, path, given)
 
     def _nested(self, taken: Taken, directory: str, path: str) -> Iterator[_Tip]:
         whole = os.path.normpath(os.path.join(directory, path))

@@ -14,11 +14,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from kingdom.general.checkouts import trees
-from kingdom.general.checkouts.clone import Clone, Worktree
+from kingdom.general.checkouts.clone import Clone
 from kingdom.general.checkouts.git_directory import renew
 from kingdom.general.checkouts.keeping import save
 from kingdom.general.checkouts.private_git import GitData, Unreadable, is_real_directory
 from kingdom.general.checkouts.refs import BRANCHES, is_branch_of
+from kingdom.general.checkouts.worktree import Worktree
 from kingdom.store import disk
 
 _LARGEST = 1024 * 1024 * 1024
@@ -59,7 +60,8 @@ def convert(older: OlderWorktree, task_id: str) -> None:
     if disk.exists(older.path) and not is_real_directory(worktree.git_dir):
         if not disk.exists(made):
             _make(older, task_id, made, refs)
-        clone.borrow(clone.register(older.path), *refs.values())
+        clone.register(worktree)
+        clone.borrow(worktree, *refs.values())
         disk.remove(worktree.git_dir)
         disk.move_anything(made, worktree.git_dir)
         renew(worktree)
@@ -70,7 +72,7 @@ def convert(older: OlderWorktree, task_id: str) -> None:
                     clone, task_id, f"branch/{name.removeprefix(BRANCHES).replace('/', '--')}", sha
                 )
         if disk.exists(older.path):
-            clone.register(older.path)
+            clone.register(worktree)
     gone = [(name, "") for name in refs if name.startswith(BRANCHES)]
     if gone:
         clone.update(*gone)

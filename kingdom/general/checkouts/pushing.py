@@ -8,10 +8,11 @@ import re
 from kingdom.clients.git import Place
 from kingdom.clients.git_faults import GitUnreachable, PushRejected, RefMissing, failure_of
 from kingdom.clients.programs import Said
-from kingdom.general.checkouts.clone import Clone, Worktree
+from kingdom.general.checkouts.clone import Clone
 from kingdom.general.checkouts.clones import Clones
 from kingdom.general.checkouts.refs import BRANCHES, REMOTE_BRANCHES, checked_branch, is_sha
 from kingdom.general.checkouts.takeover import taken_over
+from kingdom.general.checkouts.worktree import Worktree
 from kingdom.settings.addresses import Remote
 from kingdom.store import disk
 

@@ -25,7 +25,6 @@ from kingdom.clock import Clock, SystemClock
 from kingdom.errors import KingdomError
 from kingdom.general.checkouts import pushing, trees
 from kingdom.general.checkouts.beginnings import Wish
-from kingdom.general.checkouts.clone import Worktree
 from kingdom.general.checkouts.clones import Clones, slug_of
 from kingdom.general.checkouts.git_directory import renew
 from kingdom.general.checkouts.holdings import (
@@ -40,6 +39,7 @@ from kingdom.general.checkouts.making import Maker
 from kingdom.general.checkouts.older import convert, older_worktrees, paths_of
 from kingdom.general.checkouts.refs import BRANCHES, PRIVATE
 from kingdom.general.checkouts.takeover import has_brought_head
+from kingdom.general.checkouts.worktree import Worktree
 from kingdom.models.ids import check_id
 from kingdom.settings.addresses import Remote
 from kingdom.store import disk
@@ -94,12 +94,15 @@ class Repositories:
         depth: int | None = None,
         partial: bool | None = None,
         submodules: bool | None = None,
+        trusted: bool = True,
     ) -> Checkout:
         """The task's worktree: as it was left, or new, at the head of what is asked for.
 
         `head_sha` is what the event saw: it makes sure that a fetch brought it, and stands in for
         a pull request whose ref is gone. The pull request's head of today wins over it.
-        `base_branch` is where it begins, or what a pull request is to go into.
+        `base_branch` is where it begins, or what a pull request is to go into. Not `trusted` is
+        work of people below member: it gets no submodules and no large files, no links that lead
+        out of it, and steering files (CLAUDE.md and such) of the base branch.
         """
         wish = Wish(
             pull_request=pull_request,
@@ -107,6 +110,7 @@ class Repositories:
             base_branch=base_branch or "",
             depth=depth or self._settings.depth,
             partial=self._settings.partial if partial is None else partial,
+            trusted=trusted,
         )
         remote = self._hosts.remote(repo)
         with _disk_errors():
@@ -114,7 +118,8 @@ class Repositories:
             found = self._reusable(task_id)
             if found is not None:
                 return self._checkout(found, repo, self._refresh(found, remote, wish))
-            with_submodules = self._settings.submodules if submodules is None else submodules
+            wanted = self._settings.submodules if submodules is None else submodules
+            with_submodules = wanted and trusted  # a fork may name another one of the same owner
             made, base = self._clones.again_if_broken(
                 remote,
                 lambda: self._maker.make(
@@ -138,7 +143,8 @@ class Repositories:
         path = self._place(task_id)
         found = self._registered(path)
         if not disk.exists(path):
-            self._drop_missing(self._inside(path))
+            for worktree in self._inside(path):  # its files were deleted, or were not yet there
+                self._forget(worktree)
             return None
         for worktree in found:
             if worktree.is_whole() and has_brought_head(worktree):
@@ -171,12 +177,6 @@ class Repositories:
             for worktree in clone.worktrees()
             if worktree.path == path
         ]
-
-    def _drop_missing(self, found: list[Worktree]) -> None:
-        """Whose files someone deleted, or were not yet there when a crash came."""
-        for worktree in found:
-            with self._clones.locked(slug_of(worktree.clone)):
-                worktree.clone.forget_worktree(worktree)
 
     def _refresh(self, worktree: Worktree, remote: Remote, wish: Wish) -> str:
         """Its clone, if the remote can be reached; who has a worktree can go on without. Answers

@@ -10,11 +10,11 @@ from kingdom.clients.git_hosts import Hosts
 from kingdom.errors import NeverWorks
 from kingdom.general.checkouts import trees
 from kingdom.general.checkouts.beginnings import Beginnings
-from kingdom.general.checkouts.clone import Worktree
 from kingdom.general.checkouts.clones import Clones, slug
-from kingdom.general.checkouts.committed import Tree
+from kingdom.general.checkouts.committed import Limits, Tree
 from kingdom.general.checkouts.filling import Filler
 from kingdom.general.checkouts.git_directory import new_worktree
+from kingdom.general.checkouts.worktree import Worktree
 from kingdom.settings.addresses import Remote
 from kingdom.store import disk
 
@@ -24,8 +24,9 @@ _NAME = "submodule"
 
 class Submodules:
     def __init__(
-        self, clones: Clones, hosts: Hosts, beginnings: Beginnings, filler: Filler
+        self, clones: Clones, hosts: Hosts, beginnings: Beginnings, filler: Filler, limits: Limits
     ) -> None:
+        self._limits = limits
         self._clones = clones
         self._hosts = hosts
         self._beginnings = beginnings
@@ -53,8 +54,9 @@ class Submodules:
             clone = self._clones.ready(remote, partial=False, depth=None)
             self._beginnings.have(clone, remote, sha)
             trees.remove(path)
-            inner = new_worktree(clone, path, target, sha)
-        tree = Tree(self._clones, clone, remote, sha)
+            tree = Tree(self._clones, clone, remote, sha, self._limits)
+            tree.check_size()
+            inner = new_worktree(Worktree(target, clone), path, sha)
         self._filler.fill(inner, remote, tree)
         return inner, tree
 

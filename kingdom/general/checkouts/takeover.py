@@ -15,9 +15,10 @@ from contextlib import contextmanager, suppress
 
 from kingdom.clients.git import Place
 from kingdom.clients.git_faults import CloneBroken, GitFailed
-from kingdom.general.checkouts.clone import Clone, Worktree
+from kingdom.general.checkouts.clone import Clone
 from kingdom.general.checkouts.private_git import is_real_directory
 from kingdom.general.checkouts.refs import BORROWED, PRIVATE
+from kingdom.general.checkouts.worktree import Worktree
 from kingdom.store import disk
 
 _FAN = re.compile(r"[0-9a-f]{2}")

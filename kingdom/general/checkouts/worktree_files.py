@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 from kingdom.clients.git import Place
 from kingdom.clients.git_faults import CloneBroken, GitFailed
@@ -14,8 +15,16 @@ _RAW = b"* -text -eol -ident -filter -working-tree-encoding\n"
 
 
 class Files:
-    def __init__(self, taken: Taken, view: str, directory: str, missed: list[str]) -> None:
-        """`missed` gets what git would not take."""
+    def __init__(
+        self,
+        taken: Taken,
+        view: str,
+        directory: str,
+        missed: list[str],
+        is_given: Callable[[str, bytes], bool] = lambda _directory, _path: False,
+    ) -> None:
+        """`missed` gets what git would not take; what `is_given` is no change of the soldier's."""
+        self._is_given = is_given
         self._taken = taken
         self._view = view
         self._missed = missed
@@ -68,7 +77,9 @@ class Files:
         changed = self._listed("--modified", "--deleted", "--others", *ignoring)
         changed += [entry.partition(b"\t")[2] for entry in self._listed("--unmerged")]
         changed += self._not_looked_at()
-        paths = list(dict.fromkeys(changed))
+        paths = [
+            path for path in dict.fromkeys(changed) if not self._is_given(self._directory, path)
+        ]
         nested = [os.fsdecode(path.rstrip(b"/")) for path in paths if path.endswith(b"/")]
         self._add([path for path in paths if not path.endswith(b"/")])
         if not everything:

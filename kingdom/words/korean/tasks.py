@@ -187,4 +187,9 @@ OF_TASKS: dict[str, tuple[str, str]] = {
         "저장소가 git-lfs로 큰 파일을 두는데, git-lfs가 설치되어 있지 않습니다.",
         "설치하려면: apt-get install git-lfs. 또는 system.yaml: git.lfs 값을 false로.",
     ),
+    "checkout_too_large": (
+        "이 커밋의 파일들이 허용된 것보다 많은 디스크 공간을 차지합니다.",
+        "그래도 필요하다면 system.yaml에서 git.max_checkout_mb나 git.max_checkout_files를 올리세요 "
+        "(멤버가 아닌 사람의 일은 git.max_outside_checkout_mb, git.max_outside_checkout_files).",
+    ),
 }
