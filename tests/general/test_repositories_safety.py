@@ -6,6 +6,7 @@ import base64
 import os
 import subprocess
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,7 @@ def test_a_token_from_the_environment_opens_a_private_repository_and_is_left_now
     assert remote.refs()["refs/heads/topic"] == sha
     assert server.authorizations() == {server.expects()}
     assert _reaching_out(seen)
+    assert [line for line in seen if b"GIT_CONFIG_COUNT=" in line and b"/dev/fd/" in line]
     for secret in spellings():
         assert not [line for line in seen if secret in line]
         assert not list(_files_with(realm.root, secret))
@@ -75,13 +77,12 @@ def _reaching_out(seen: set[bytes]) -> list[bytes]:
 
 
 def _watch(stop: threading.Event, seen: set[bytes]) -> None:
-    """Every command line that anybody could see meanwhile."""
+    """Every command line and environment that anybody could see meanwhile."""
     while not stop.is_set():
         for pid in filter(str.isdecimal, os.listdir("/proc")):
-            try:
-                seen.add(Path("/proc", pid, "cmdline").read_bytes())
-            except OSError:
-                continue
+            for name in ("cmdline", "environ"):
+                with suppress(OSError):
+                    seen.add(Path("/proc", pid, name).read_bytes())
 
 
 def _files_with(root: Path, secret: bytes) -> list[Path]:
