@@ -409,7 +409,10 @@ def test_large_files_come_and_go_with_git_lfs(realm: Realm) -> None:
     content = "large content"
     hashed = hashlib.sha256(content.encode()).hexdigest()
     pointer = f"version https://git-lfs.github.com/spec/v1\noid sha256:{hashed}\nsize 13\n"
-    remote = realm.remote(**{".gitattributes": attributes, "big.bin": pointer})
+    elsewhere = "[lfs]\n\turl = http://127.0.0.1:1/\n\tpushurl = http://127.0.0.1:1/\n"
+    first = {".gitattributes": attributes, "big.bin": pointer, ".lfsconfig": elsewhere}
+    remote = realm.remote(**first)
+    remote.pull_request(7, {"a.txt": "x"})
     with git_server(realm.remotes, "token-for-large-files") as server:
         server.large[hashed] = content.encode()
         realm.settings["url"] = server.url
@@ -419,12 +422,35 @@ def test_large_files_come_and_go_with_git_lfs(realm: Realm) -> None:
         assert text(found, "big.bin") == content
         assert is_clean(found)
         assert repositories.keep("task-1") == []
+        assert f"{found.clone}/lfs" in found.borrows
+        Path(found.path, "big.bin").unlink()
+        git(found.path, "checkout", "big.bin")  # from what it borrows
+        assert text(found, "big.bin") == content
         Path(found.path, "other.bin").write_text("another large one")
         git(found.path, "add", "-A")
         git(found.path, "commit", "-qm", "large")
         repositories.push(found, "large")
+        outside = repositories.prepare("acme/shop", "task-2", pull_request=7, trusted=False)
+        assert text(outside, "big.bin") == pointer
+        assert is_clean(outside)
+        assert repositories.keep("task-2") == []
     assert b"another large one" in server.large.values()
     assert "git-lfs" in git(remote.path, "cat-file", "blob", "large:other.bin")
+
+
+def test_large_files_come_from_the_repository_s_own_host(realm: Realm) -> None:
+    remote = realm.remote(**{"a.txt": "x", ".lfsconfig": "[lfs]\n\turl = https://elsewhere/\n"})
+    remote.pull_request(7, {"b.txt": "x"})
+    with git_server(realm.remotes) as server:
+        realm.settings["url"] = server.url
+        repositories = realm.repositories()
+        Path(repositories.prepare("acme/shop", "task-1").clone, "lfs").mkdir()
+        member = repositories.prepare("acme/shop", "task-2")
+        outside = repositories.prepare("acme/shop", "task-3", pull_request=7, trusted=False)
+    own = f"{server.url.replace('{repo}', 'acme/shop')}/info/lfs"
+    for key in ("lfs.url", "lfs.pushurl"):
+        assert git(member.path, "config", key) == own
+    assert "lfs" not in Path(outside.path, ".git/config").read_text()
 
 
 def test_a_deadline_ends_git_and_all_that_it_started(realm: Realm) -> None:

@@ -248,6 +248,7 @@ class Clone:
                 '[filter "lfs"]\n\tclean = git-lfs clean -- %f\n\tsmudge = git-lfs smudge -- %f\n'
                 "\tprocess = git-lfs filter-process\n\trequired = true\n"
             )
+            sections.append(_of_lfs(self.url))
             if is_view:
                 sections.append(f"[lfs]\n\tstorage = {_quoted(self.lfs)}\n\tlocksverify = false\n")
         return "".join(sections)
@@ -321,6 +322,14 @@ class Clone:
         words = ("hash-object", "-w", "-t", "commit", "--stdin")
         made = self.git.run(*words, at=self.at, stdin=text.encode()).text
         self.update((worktree.borrowed, made))
+
+
+def _of_lfs(url: str) -> str:
+    """Large files come from the repository's own host, and go there, whatever its `.lfsconfig`
+    says: that counts for less."""
+    host = f"{url.rstrip('/').removesuffix('.git')}.git/info/lfs"
+    place = _quoted(host if url.startswith(("http://", "https://")) else url)
+    return f"[lfs]\n\turl = {place}\n\tpushurl = {place}\n"
 
 
 def _quoted(value: str) -> str:

@@ -6,7 +6,6 @@ import os
 
 from kingdom.clients.git import Place
 from kingdom.errors import ConfigurationError
-from kingdom.general.checkouts.clone import Clone
 from kingdom.general.checkouts.clones import Clones
 from kingdom.general.checkouts.committed import Tree
 from kingdom.general.checkouts.steering import take_from_base
@@ -31,8 +30,6 @@ class Filler:
     ) -> None:
         """Its files; those that steer agents from `base`, if there is one."""
         clone = worktree.clone
-        if worktree.lfs:
-            self._see_to_lfs(clone, tree)
         with worktree.view() as view:
             index = os.path.join(view, "index")
             at = Place(view, work_tree=worktree.path, index=index)
@@ -45,8 +42,11 @@ class Filler:
                 take_from_base(worktree, at, tree.steering(), base.steering(), base.contents)
             disk.replace_by(index, os.path.join(worktree.git_dir, "index"))
 
-    def _see_to_lfs(self, clone: Clone, tree: Tree) -> None:
-        if not self._with_lfs or disk.exists(clone.lfs) or not tree.uses_lfs():
+    def see_to_lfs(self, worktree: Worktree, tree: Tree) -> None:
+        """Before it is made, since its configuration depends on it."""
+        clone = worktree.clone
+        wanted = self._with_lfs and worktree.lfs
+        if not wanted or disk.exists(clone.lfs) or not tree.uses_lfs():
             return
         if not clone.git.has("git-lfs"):
             raise LfsMissing(

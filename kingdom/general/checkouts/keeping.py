@@ -26,7 +26,7 @@ from kingdom.general.checkouts.clone import Clone
 from kingdom.general.checkouts.private_git import GitData, Unreadable, is_real_directory
 from kingdom.general.checkouts.refs import BRANCHES, PRIVATE, ref_word
 from kingdom.general.checkouts.steering import contents_at, is_as_given, is_steering
-from kingdom.general.checkouts.takeover import Taken, taken_over
+from kingdom.general.checkouts.takeover import Taken, take_large_files, taken_over
 from kingdom.general.checkouts.worktree import Worktree
 from kingdom.general.checkouts.worktree_files import Files
 from kingdom.store import disk
@@ -81,6 +81,7 @@ class Keeper:
                 tips += self._uncommitted(taken, path, added)
             tips += self._commits(taken, data)
             self._save(taken, tips)
+        take_large_files(self._worktree)
         return self._kept
 
     def _added(self, data: GitData) -> Iterator[tuple[str, GitData]]:

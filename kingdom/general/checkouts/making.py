@@ -51,6 +51,7 @@ class Maker:
                 tree = Tree(self._clones, clone, remote, start, self._limits(wish))
                 tree.check_size()
                 placed = _planned(path, clone, wish, tree, base)
+                self._filler.see_to_lfs(placed, tree)
                 branch = _free_branch(clone, task_id, path)
                 made = os.path.join(work, os.path.basename(path))
                 worktree = new_worktree(placed, made, start, branch)

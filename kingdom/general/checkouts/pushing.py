@@ -11,7 +11,7 @@ from kingdom.clients.programs import Said
 from kingdom.general.checkouts.clone import Clone
 from kingdom.general.checkouts.clones import Clones
 from kingdom.general.checkouts.refs import BRANCHES, REMOTE_BRANCHES, checked_branch, is_sha
-from kingdom.general.checkouts.takeover import taken_over
+from kingdom.general.checkouts.takeover import take_large_files, taken_over
 from kingdom.general.checkouts.worktree import Worktree
 from kingdom.settings.addresses import Remote
 from kingdom.store import disk
@@ -29,6 +29,7 @@ def push(
     """The commit that the remote's branch is at now."""
     clone = worktree.clone
     sha = _bring(worktree, source)
+    take_large_files(worktree)
     target = f"{BRANCHES}{checked_branch(branch)}"
     tracking = f"{REMOTE_BRANCHES}{branch}"
     words = ["push", "--porcelain", "--no-verify", "--progress"]

@@ -56,6 +56,7 @@ class Submodules:
             trees.remove(path)
             tree = Tree(self._clones, clone, remote, sha, self._limits)
             tree.check_size()
+            self._filler.see_to_lfs(Worktree(target, clone), tree)
             inner = new_worktree(Worktree(target, clone), path, sha)
         self._filler.fill(inner, remote, tree)
         return inner, tree

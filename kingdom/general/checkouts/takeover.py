@@ -8,6 +8,7 @@ what the clone has; only then the pack becomes the clone's. Until a ref names it
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from collections.abc import Iterable, Iterator
@@ -15,6 +16,7 @@ from contextlib import contextmanager, suppress
 
 from kingdom.clients.git import Place
 from kingdom.clients.git_faults import CloneBroken, GitFailed
+from kingdom.general.checkouts import trees
 from kingdom.general.checkouts.clone import Clone
 from kingdom.general.checkouts.private_git import is_real_directory
 from kingdom.general.checkouts.refs import BORROWED, PRIVATE
@@ -24,6 +26,7 @@ from kingdom.store import disk
 _FAN = re.compile(r"[0-9a-f]{2}")
 _LOOSE = re.compile(r"[0-9a-f]{38}")
 _PACK = re.compile(r"pack-[0-9a-f]{40}\.pack")
+_LARGE = re.compile(r"[0-9a-f]{64}")
 _NEW = "pack"  # how git begins the name of one that it makes
 
 
@@ -108,6 +111,30 @@ def taken_over(worktree: Worktree) -> Iterator[Taken]:
         _link_objects(os.path.join(worktree.git_dir, "objects"), objects)
         _index_packs(taken)
         yield taken
+
+
+def take_large_files(worktree: Worktree) -> None:
+    """Those of git-lfs that the soldier made, into the clone's own store, if each is what its name
+    says. They are copied: the soldier's own stay its own."""
+    source, target = os.path.join(worktree.git_dir, "lfs", "objects"), worktree.clone.lfs
+    if not worktree.lfs or not disk.exists(target) or not is_real_directory(source):
+        return
+    with trees.work_directory(os.path.dirname(worktree.clone.path)) as work:
+        for place, _, names in os.walk(source):
+            for name in filter(_LARGE.fullmatch, names):
+                above = os.path.join(target, "objects", name[:2], name[2:4])
+                made, final = os.path.join(work, name), os.path.join(above, name)
+                with suppress(OSError):
+                    if not disk.exists(final):
+                        disk.copy(os.path.join(place, name), made)
+                        if _sha256(made) == name:
+                            disk.make_directory(above)
+                            disk.move_anything(made, final)
+
+
+def _sha256(path: str) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def has_brought_head(worktree: Worktree) -> bool:
