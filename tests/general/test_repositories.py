@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import shutil
 import threading
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
@@ -20,6 +24,8 @@ from kingdom.clients.git_faults import (
 )
 from kingdom.general.checkouts.filling import LfsMissing
 from kingdom.general.checkouts.repositories import Checkout
+from kingdom.general.grounds import checkout_of, spelled
+from kingdom.general.spec import Spec
 from kingdom.runtime.processes import until
 from tests.support.git_remotes import BareRemote, Realm, git, git_server, kept_files
 
@@ -57,6 +63,18 @@ def test_a_task_gets_a_worktree_of_its_own_on_a_branch_of_its_own(realm: Realm) 
     assert text(other, "a.txt") == "one\n"
     assert one.clone == other.clone
     assert realm.leftovers() == []
+
+
+def test_a_spec_carries_what_a_checkout_borrows_also_one_of_the_version_before(
+    realm: Realm,
+) -> None:
+    realm.remote()
+    found = realm.repositories().prepare("acme/shop", "task-1")
+    written = json.loads(json.dumps(spelled(found)))
+    assert checkout_of(cast(Spec, SimpleNamespace(checkout=written))) == found
+    del written["borrows"]
+    older = checkout_of(cast(Spec, SimpleNamespace(checkout=written)))
+    assert older == replace(found, borrows=())
 
 
 def test_what_was_pushed_meanwhile_is_there_for_the_next_task(realm: Realm) -> None:

@@ -217,6 +217,20 @@ def test_what_is_well_is_taken_over_beside_what_is_not(scratch: Path) -> None:
     assert git(aside, "rev-parse", "bad") == bad  # what it borrows is still there
 
 
+def test_a_history_of_another_kind_is_not_lost(scratch: Path) -> None:
+    realm = Realm(scratch)
+    realm.remote()
+    scene = Scene(realm)
+    shutil.rmtree(scene.own)
+    git(scene.place, "init", "-q", "--object-format=sha256")
+    git(scene.place, "add", "-A")
+    git(scene.place, "commit", "-qm", "mine")
+    assert scene.repositories.keep(TASK) == [str(scene.place)]
+    aside = scene.place.with_name("repo.kept-1")
+    assert scene.repositories.remove(TASK) == [str(aside)]
+    assert git(aside, "log", "--format=%s") == "mine"
+
+
 def test_packs_are_read_by_what_is_in_them(scratch: Path) -> None:
     """A soldier that tidied up has packs; what their indexes say is not believed."""
     realm = Realm(scratch)

@@ -56,17 +56,22 @@ class GitData:
         named = line.removeprefix("ref: ")
         if named == line or not _is_name(named):
             raise Unreadable(f"{self.directory} has no HEAD that git would write.")
-        return self.refs().get(named, "")
+        sha = self._resolved().get(named, "")
+        if sha and not _SHA1.fullmatch(sha):
+            raise Unreadable(f"{self.directory} has commits of another kind than the clone.")
+        return sha
 
     def refs(self) -> dict[str, str]:
         """Name: object."""
+        return {name: sha for name, sha in self._resolved().items() if _SHA1.fullmatch(sha)}
+
+    def _resolved(self) -> dict[str, str]:
         found: dict[str, str] = {}
         for name, value in (*self._packed(), *self._loose("refs", 0)):
             found[name] = value
             if len(found) > _MOST_REFS:
                 raise Unreadable(f"{self._shared} has more than {_MOST_REFS} refs.")
-        resolved = {name: _followed(found, name) for name in found}
-        return {name: sha for name, sha in resolved.items() if _SHA1.fullmatch(sha)}
+        return {name: _followed(found, name) for name in found}
 
     def stashes(self) -> list[str]:
         """The newest first."""
