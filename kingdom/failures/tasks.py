@@ -127,6 +127,13 @@ OF_TASKS = (
         "See the result's error; mend it, then: kingdom retry TASK.",
     ),
     Failure(
+        "isolation_missing",
+        "never",
+        "The soldier was not started, because it needs a sandbox and this machine has none.",
+        "See what is missing with: kingdom doctor. To run members' work without one, set "
+        "runtime.isolation to off in config/local/system.yaml.",
+    ),
+    Failure(
         "engine_unsupported",
         "never",
         "The general does not support the engine that is configured.",

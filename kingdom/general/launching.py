@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
@@ -11,15 +12,20 @@ from typing import Any
 from kingdom.clock import Clock
 from kingdom.engines import attempts
 from kingdom.engines.choice import Engines
-from kingdom.engines.port import Engine, Order
+from kingdom.engines.claude.settings_file import DEFAULT_TOOLS
+from kingdom.engines.port import Engine, Order, Plan
+from kingdom.engines.sandbox.isolation import Sandboxes, decide, stricter
+from kingdom.engines.sandbox.mounts import Bind
+from kingdom.engines.sandbox.run import KEYS
 from kingdom.engines.tree import MARK
 from kingdom.errors import KingdomError, NeverWorks
-from kingdom.general import allowance, budget, by_engine, workspace
+from kingdom.general import allowance, budget, by_engine, soldier_sandbox, workspace
 from kingdom.general.brief import guides
 from kingdom.general.brief.guides import Told
 from kingdom.general.checkouts.repositories import Checkout
 from kingdom.general.grounds import spelled
 from kingdom.general.purse import TASK, Allowed, Purse
+from kingdom.general.soldier_sandbox import Enclosure
 from kingdom.general.spec import SoldierFiles, Spec
 from kingdom.models.report import report_schema
 from kingdom.models.task import Task
@@ -60,7 +66,7 @@ class _Job:
     config: Config
     general: General
     engine: Engine
-    environment: Mapping[str, str]
+    enclosure: Enclosure
     told: Told
     place: str
     checkout: Checkout | None
@@ -68,6 +74,14 @@ class _Job:
     spent_usd: float  # by earlier attempts at this task
     spent_is_guess: bool
     allowed: Allowed  # to this one
+
+    @property
+    def trust(self) -> str:
+        return self.task.trust or allowance.NOT_KNOWN
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        return self.enclosure.environment
 
     @property
     def workspace(self) -> str:
@@ -103,6 +117,8 @@ class Launcher:
         self._files = files
         self._clock = clock
         self._environment = own_command.on_path(base, environment)
+        self._sandboxes = Sandboxes(environment)
+        self._pipes: dict[str, int] = {}  # with keys, by soldier
         self._numbers = count(1)
 
     def place_of(self, task: Task, attempt: int) -> str:
@@ -157,13 +173,7 @@ class Launcher:
             config=config,
             general=general,
             engine=engine,
-            environment=allowance.environment_for(
-                task,
-                general.manifest.permissions,
-                config.settings,
-                self._environment,
-                of_engine=by_engine.variables_of(engine, config),
-            ),
+            enclosure=self._enclosure(task, config, general, engine),
             told=told,
             place=place,
             checkout=checkout,
@@ -171,6 +181,27 @@ class Launcher:
             spent_usd=spent,
             spent_is_guess=bool(self._own(task, attempt).get("spent_is_guess")),
             allowed=self._purse.allowed(general.manifest.limits.budget_usd, spent),
+        )
+
+    def _enclosure(self, task: Task, config: Config, general: General, engine: Engine) -> Enclosure:
+        manifest, runtime = general.manifest, config.settings.system.runtime
+        wanted = stricter(runtime.isolation, manifest.isolation)
+        trust = task.trust or allowance.NOT_KNOWN
+        isolation = decide(wanted, engine.name, trust, self._sandboxes.found)
+        environment = allowance.environment_for(
+            task,
+            manifest.permissions,
+            config.settings,
+            self._environment,
+            of_engine=by_engine.variables_of(engine, config),
+        )
+        return soldier_sandbox.enclose(
+            isolation,
+            environment,
+            engine.access,
+            allowance.network_for(task, manifest.permissions),
+            (*allowance.hosts_for(task, manifest.permissions), *by_engine.hosts_of(engine, config)),
+            self._environment.get("HTTPS_PROXY") or self._environment.get("https_proxy", ""),
         )
 
     def _earlier(self, task: Task, attempt: int) -> dict[str, Any]:
@@ -194,6 +225,11 @@ class Launcher:
 
     def _home(self, job: _Job) -> str | None:
         """Where the engine keeps its own things, if that is not the user's home."""
+        if job.enclosure.is_sandbox:
+            return soldier_sandbox.engine_home(job.place, job.trust)
+        return self._home_outside(job)
+
+    def _home_outside(self, job: _Job) -> str | None:
         engine = job.engine.name
         if engine != "claude" or job.config.settings.system.runtime.claude.home == "user":
             return None
@@ -216,14 +252,22 @@ class Launcher:
             timeout_seconds=manifest.timeout_seconds,
             environment=job.environment,
             session_id=job.session_id,
-            tools=allowance.tools_for(task, manifest.permissions),
-            network=allowance.network_for(task, manifest.permissions),
+            tools=self._tools(job),
+            network=_may_reach_anything(job),
             home=self._home(job),
             budget_usd=job.allowed.usd,
             max_turns=manifest.limits.max_turns,
             model=manifest.model_for(job.engine.name),
             result_schema=report_schema() if is_structured else {},
+            isolation=job.enclosure.isolation,
         )
+
+    @staticmethod
+    def _tools(job: _Job) -> tuple[str, ...] | None:
+        tools = allowance.tools_for(job.task, job.general.manifest.permissions)
+        if job.enclosure.isolation != "narrow":
+            return tools
+        return allowance.without_shell(tools, DEFAULT_TOOLS)
 
     def _spec(self, job: _Job) -> Spec:
         manifest, now = job.general.manifest, self._clock.now().timestamp()
@@ -233,6 +277,7 @@ class Launcher:
         plan = job.engine.plan(order)
         for path, content in plan.files.items():
             disk.replace(path, content.encode(), sync=False)
+        is_checked = job.enclosure.isolation != "narrow" or job.trust == "member"
         return Spec(
             soldier_id=id_,
             task_id=job.task.id,
@@ -250,7 +295,7 @@ class Launcher:
             started_at=now,
             timeout_seconds=limit,
             deadline=now + 2 * limit + _MARGIN,
-            verify=list(manifest.verify),
+            verify=list(manifest.verify) if is_checked else [],
             verify_timeout_seconds=manifest.verify_timeout_seconds,
             session_id=plan.session_id or job.session_id,
             no_progress_seconds=manifest.limits.no_progress_seconds,
@@ -263,7 +308,36 @@ class Launcher:
             told=job.told_of_progress,
             place=job.place,
             checkout=spelled(job.checkout),
+            isolation=job.enclosure.isolation,
+            sandbox=self._sandbox(job, order, plan),
         )
+
+    def _sandbox(self, job: _Job, order: Order, plan: Plan) -> Mapping[str, Any]:
+        if not job.enclosure.is_sandbox:
+            return {}
+        return soldier_sandbox.section(
+            job.enclosure,
+            self._sandboxes.found(),
+            job.config.settings.system.runtime,
+            order,
+            plan,
+            job.general.manifest.sandbox,
+            engine=job.engine.name,
+            place=job.place,
+            borrows=job.checkout.borrows if job.checkout else (),
+            caches=os.path.join(self._base.workspace, job.general.name, ".cache", job.trust),
+            login=self._login(job, order),
+            outside=self._environment,
+        )
+
+    def _login(self, job: _Job, order: Order) -> Bind | None:
+        """A member's soldier may renew it, which the program does by itself."""
+        name = job.engine.access.login_file
+        if not name or not job.enclosure.needs_login_file or order.home is None:
+            return None
+        home = self._home_outside(job) or by_engine.home_of(job.engine, self._environment)
+        inside = os.path.join(order.home, name)
+        return Bind(inside, writable=job.trust == "member", source=os.path.join(home, name))
 
     def _furnished(self, job: _Job) -> Spec:
         while not self._files.create(spec := self._spec(job)):
@@ -272,10 +346,24 @@ class Launcher:
             disk.make_directory(os.path.dirname(spec.result_path))
             self._files.name_soldier(spec)
             workspace.prepare(job.place, _description(job, spec), job.told.guide)
+            self._hand_over_keys(job, spec)
         except OSError:
             self._files.put_away(spec)
             raise
         return spec
+
+    def _hand_over_keys(self, job: _Job, spec: Spec) -> None:
+        """By a pipe that holds them until the wrapper has read it."""
+        if job.enclosure.tokens:
+            path = self._files.path(spec.soldier_id, KEYS)
+            self._pipes[spec.soldier_id] = disk.make_pipe(
+                path, json.dumps(job.enclosure.keys).encode()
+            )
+
+    def close_pipes(self, starting: Set[str]) -> None:
+        """Of all but these soldiers: whoever has begun has its keys."""
+        for soldier_id in self._pipes.keys() - starting:
+            disk.close_file(self._pipes.pop(soldier_id))
 
     def argv(self, spec: Spec) -> list[str]:
         """What the session runs."""
@@ -287,6 +375,11 @@ def _check_budget(job: _Job) -> None:
     if whose == TASK and left is not None and budget.is_spent(left, job.spent_usd):
         how = "counted as spent, in part by a guess" if job.spent_is_guess else "spent"
         raise BudgetExceeded(f"${job.spent_usd:.2f} of ${left + job.spent_usd:.2f} are {how}.")
+
+
+def _may_reach_anything(job: _Job) -> bool:
+    network = allowance.network_for(job.task, job.general.manifest.permissions)
+    return network == "full" and job.enclosure.isolation != "narrow"
 
 
 def _metrics_of_session(job: _Job, session_id: str | None) -> Mapping[str, Any]:

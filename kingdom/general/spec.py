@@ -69,6 +69,8 @@ class Spec:
     told: Mapping[str, Any] = field(default_factory=dict)  # to its thread: `at`, `text`, `message`
     place: str = ""  # the task's own directory, with what it was told
     checkout: Mapping[str, Any] = field(default_factory=dict)
+    isolation: str = "off"
+    sandbox: Mapping[str, Any] = field(default_factory=dict)  # see kingdom.engines.sandbox.run
     paused_seconds: float = 0.0
     frozen_at: float | None = None
 

@@ -81,3 +81,14 @@ def polling_interval(role: str) -> Any:
         default=float(ROLES[role].poll_seconds),
         description="Longest wait before looking again; arrivals are noticed at once.",
     )
+
+
+def _host_name(text: str) -> str:
+    if re.fullmatch(r"(?:\*\.)?[A-Za-z0-9][A-Za-z0-9.-]*(?::[0-9]{1,5})?", text) is None:
+        raise PydanticCustomError(
+            "host", "must be a host such as pypi.org, *.example.com or git.example.com:8443"
+        )
+    return text
+
+
+Host = Annotated[str, AfterValidator(_host_name)]

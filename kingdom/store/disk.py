@@ -192,6 +192,20 @@ def remove_directory(path: str) -> None:
     os.rmdir(path)
 
 
+def make_pipe(path: str, data: bytes) -> int:
+    """A named pipe with this in it, for as long as the descriptor is open."""
+    os.mkfifo(path, 0o600)
+    descriptor = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+    os.write(descriptor, data)
+    return descriptor
+
+
+def drain(path: str, limit: int) -> bytes:
+    """What is in a pipe now; never waits."""
+    with _opened(path, os.O_RDONLY | os.O_NONBLOCK) as descriptor:
+        return os.read(descriptor, limit)
+
+
 def set_mode(path: str, mode: int) -> None:
     os.chmod(path, mode)
 
