@@ -36,7 +36,7 @@ _ASKS = {
     signal.SIGHUP: "hangup",
     STOP: "stopped",
 }
-FLOODED = "flooded"
+FLOODED, NO_SANDBOX = "flooded", "no_sandbox"
 LATE = "late_after_seconds"  # in what is said of a check that took too long
 ANNOUNCED = "verify: "  # before each check, in what the soldier said
 _SIGNALS = {signal.SIGCHLD, *_ASKS}
@@ -117,8 +117,7 @@ class Wrapper:
         self._errors = disk.create_and_open(err, rights.MODE)
         files = (self._output, self._errors)
         self._echo = Echo(f"{self._soldier}: {self._spec['task_id']}", out, err)
-        program = self._start(_words(self._spec["argv"]), asks_model=True)
-        status = self._await(program, self._ends_program)
+        status = self._run_program()
         worked = self._note_end_of_program()
         self._end_tree()
         self._write_said()
@@ -134,6 +133,15 @@ class Wrapper:
             "worked_seconds": worked,
             "verify": checks,
         }
+
+    def _run_program(self) -> int:
+        try:
+            program = self._start(_words(self._spec["argv"]), asks_model=True)
+        except OSError as error:  # of the sandbox; what was begun of it ends with the tree
+            os.write(self._errors, f"sandbox: {error}\n".encode())
+            self._reason = NO_SANDBOX
+            return 0
+        return self._await(program, self._ends_program)
 
     def _start(self, argv: list[str], *, asks_model: bool = False) -> int:
         environment, directory = self._spec["environment"], str(self._spec["cwd"])
@@ -198,6 +206,8 @@ class Wrapper:
             if reason:
                 self._reason = reason
                 return self._end_tree(pid)
+            if self._sandbox is not None:
+                self._sandbox.requests.answer_one()
             self._pause(_TICK)
 
     def _pause(self, seconds: float) -> None:

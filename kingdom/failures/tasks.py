@@ -127,6 +127,12 @@ OF_TASKS = (
         "See the result's error; mend it, then: kingdom retry TASK.",
     ),
     Failure(
+        "sandbox_failed",
+        "retry",
+        "The soldier's sandbox could not be set up.",
+        "See what bubblewrap said: kingdom logs SOLDIER; and whether it works: kingdom doctor.",
+    ),
+    Failure(
         "isolation_missing",
         "never",
         "The soldier was not started, because it needs a sandbox and this machine has none.",

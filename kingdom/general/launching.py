@@ -322,6 +322,7 @@ class Launcher:
             order,
             plan,
             job.general.manifest.sandbox,
+            base=self._base,
             engine=job.engine.name,
             place=job.place,
             borrows=job.checkout.borrows if job.checkout else (),

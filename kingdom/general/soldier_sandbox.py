@@ -14,14 +14,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kingdom.engines.port import ModelAccess, Order, Plan
-from kingdom.engines.sandbox import mounts
+from kingdom.engines.sandbox import kingdom_requests, mounts
 from kingdom.engines.sandbox.bubblewrap import PORT, Found
 from kingdom.engines.sandbox.isolation import Isolation
 from kingdom.engines.sandbox.mounts import Bind
 from kingdom.models.fields import Network
 from kingdom.models.manifest import SandboxFiles
+from kingdom.runtime import own_command
 from kingdom.settings.system import Runtime
 from kingdom.store import disk
+from kingdom.store.paths import BaseDir
 
 _PROXY = f"http://127.0.0.1:{PORT}"
 _PROXY_VARIABLES = ("HTTPS_PROXY", "https_proxy")
@@ -103,6 +105,7 @@ def section(
     plan: Plan,
     files: SandboxFiles,
     *,
+    base: BaseDir,
     engine: str,
     place: str,
     borrows: Iterable[str],
@@ -111,13 +114,16 @@ def section(
     outside: Mapping[str, str],
 ) -> dict[str, Any]:
     """For the spec. `outside` is the general's own environment."""
-    for directory in (place, os.path.dirname(order.result_path)):
+    of_result = os.path.dirname(order.result_path)
+    asked, answers = kingdom_requests.places(of_result)
+    for directory in (place, of_result, asked, answers):
         disk.make_directory(directory)
     disk.touch(order.heartbeat_path)
-    home = order.environment.get("HOME", "")
+    home, command = order.environment.get("HOME", ""), own_command.path_of(base)
     binds = [
         Bind(place, writable=True),
-        Bind(os.path.dirname(order.result_path), writable=True),
+        Bind(of_result, writable=True),
+        *(Bind(asked, writable=True), Bind(answers), Bind(command, source=stand_in(base))),
         Bind(order.heartbeat_path, writable=True),
         Bind(order.prompt_path),
         *map(Bind, plan.files),
@@ -140,7 +146,21 @@ def section(
         "way": enclosure.way,
         "secrets": enclosure.tokens,
         "limits": _limits(runtime),
+        "requests": {
+            "command": [*own_command.argv(), "--base-dir", base.root],
+            "allowed": kingdom_requests.allowed_by(order.tools),
+            "place": of_result,
+        },
     }
+
+
+def stand_in(base: BaseDir) -> str:
+    """The script that stands for `kingdom` inside."""
+    path, text = base.path("state", "bin", "asks-kingdom"), kingdom_requests.SCRIPT.encode()
+    if disk.head(path, len(text) + 1) != text:
+        disk.replace(path, text)
+        disk.set_mode(path, 0o755)
+    return path
 
 
 def _cache(path: str, caches: str) -> Bind:

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from kingdom.engines.port import Verdict
-from kingdom.engines.wrapper import FLOODED, LATE
+from kingdom.engines.wrapper import FLOODED, LATE, NO_SANDBOX
 from kingdom.errors import InvalidFile
 from kingdom.failures import FAILURES, Failure
 from kingdom.general import budget
@@ -181,6 +181,8 @@ def _ended_by_us(spec: Spec, ended: Ended) -> tuple[str, str]:
     """Whoever was ended for its time or its noise has no say any more, whatever it wrote."""
     if ended.reason == FLOODED:
         return "too_much_output", f"It printed more than {spec.max_output_bytes or 0:,} bytes."
+    if ended.reason == NO_SANDBOX:
+        return "sandbox_failed", ""
     if ended.reason not in ("asked", "deadline"):
         return "", ""
     worked = ended.worked(spec)

@@ -52,7 +52,12 @@ def plant(home: Path) -> None:
 
 def test_nothing_of_the_owner_s_is_there(barracks: Barracks) -> None:
     base = barracks.base
-    for name in ("config/local/notes.txt", "state/other", "memory/generals/gen-x/a.md", "queue/x.json"):
+    for name in (
+        "config/local/notes",
+        "state/other",
+        "memory/generals/gen-x/a.md",
+        "queue/x.json",
+    ):
         Path(base.path(name)).parent.mkdir(parents=True, exist_ok=True)
         Path(base.path(name)).write_text(SECRET)
     other = Path(base.workspace, "gen-pr", "task-20260207-777", "repo")
@@ -74,7 +79,7 @@ def test_nothing_of_the_owner_s_is_there(barracks: Barracks) -> None:
     assert int((place / "processes.txt").read_text()) < 10
     assert SECRET not in (place / "env.txt").read_text()
     assert set((place / "base.txt").read_text().split()) <= {"act", "state", "workspace", "home"}
-    assert set((place / "state.txt").read_text().split()) <= {"prompts", "results"}
+    assert set((place / "state.txt").read_text().split()) <= {"bin", "prompts", "results"}
     assert not Path(base.path("queue", "forged")).exists()
     assert not Path(base.path("config", "forged")).exists()
     assert Path(base.root, "home", ".profile").read_text() == SECRET
@@ -140,3 +145,20 @@ def test_without_bubblewrap_a_program_of_one_s_own_waits_for_it(barracks: Barrac
     result = barracks.result(task)
     assert result is not None
     assert "bubblewrap is not installed" in json.dumps(result)
+
+
+def test_it_asks_the_kingdom_what_its_manifest_names_and_nothing_else(barracks: Barracks) -> None:
+    script = """
+    kingdom queue ls tasks --all > ls.txt 2>&1
+    kingdom freeze > freeze.txt 2>&1; echo $? >> freeze.txt
+    kingdom queue ls --base-dir /elsewhere > away.txt 2>&1; echo $? >> away.txt
+    rm -rf "${KINGDOM_RESULT_PATH%/*}/asked" 2> /dev/null
+    ln -s /etc "${KINGDOM_RESULT_PATH%/*}/answers" 2> /dev/null
+    """
+    Path(barracks.base.format_file).parent.mkdir(exist_ok=True)
+    Path(barracks.base.format_file).write_text("1\n")
+    place = run(barracks, script, permissions={"tools": ["Bash", "Bash(kingdom queue ls:*)"]})
+    assert "task-20260207-001" in (place / "ls.txt").read_text()
+    assert (place / "freeze.txt").read_text().startswith("Not allowed here")
+    assert (place / "freeze.txt").read_text().endswith("\n2\n")
+    assert (place / "away.txt").read_text().startswith("Not allowed here")

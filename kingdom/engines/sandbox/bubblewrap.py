@@ -13,7 +13,6 @@ import resource
 import shutil
 import signal
 import socket
-import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -50,25 +49,28 @@ class Found:
 
 def probe(environment: Mapping[str, str]) -> Found:
     """Tries it: that it is installed does not mean that the kernel allows it."""
+    import subprocess  # not in wrappers
+
     path = shutil.which(PROGRAM, path=environment.get("PATH", os.defpath))
     if path is None:
         return Found(reason="bubblewrap is not installed.", remedy=_INSTALL)
+
+    def run(*words: str) -> subprocess.CompletedProcess[bytes]:
+        argv, quiet = [path, *words], subprocess.DEVNULL
+        return subprocess.run(
+            argv, stdin=quiet, capture_output=True, timeout=_TRIAL_SECONDS, check=False
+        )
+
     try:
-        tried = _run(path, *_TRIAL)
+        tried = run(*_TRIAL)
         said = tried.stderr.decode("utf-8", "replace").strip().splitlines()
-        version = _run(path, "--version").stdout
+        version = run("--version").stdout
     except (OSError, subprocess.SubprocessError) as error:
         return Found(path, reason=f"bubblewrap cannot be started: {error}.", remedy=_INSTALL)
     if tried.returncode:
         why = said[-1].removeprefix("bwrap: ").rstrip(".") if said else "it does not say why"
         return Found(path, reason=f"bubblewrap is refused by this machine: {why}.", remedy=_ALLOW)
     return Found(path, _numbers(version))
-
-
-def _run(*argv: str) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(
-        argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=_TRIAL_SECONDS, check=False
-    )
 
 
 def _numbers(said: bytes) -> tuple[int, ...]:

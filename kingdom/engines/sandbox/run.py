@@ -16,6 +16,7 @@ from typing import Any
 
 from kingdom.engines.sandbox import bubblewrap
 from kingdom.engines.sandbox.bubblewrap import INSIDE_PORT, Box
+from kingdom.engines.sandbox.kingdom_requests import Requests
 from kingdom.store import disk
 
 KEYS = ".keys"  # the pipe
@@ -46,6 +47,7 @@ class Sandbox:
     def __init__(self, section: Mapping[str, Any], keys: Mapping[str, str]) -> None:
         self._section = section
         self._tokens = {token: keys[name] for name, token in section.get("secrets", {}).items()}
+        self.requests = Requests(section["requests"], os.environ)
         self.own_pids: set[int] = set()  # bubblewrap's: they end when what is inside has
 
     def start(
