@@ -117,7 +117,7 @@ class Launcher:
         self._files = files
         self._clock = clock
         self._environment = own_command.on_path(base, environment)
-        self._sandboxes = Sandboxes(environment)
+        self._sandboxes = Sandboxes(environment, base)
         self._pipes: dict[str, int] = {}  # with keys, by soldier
         self._numbers = count(1)
 

@@ -170,11 +170,11 @@ def _send_listener(to: socket.socket, pid: int) -> None:
 
 
 def _enter_network(pid: int) -> None:
-    network = os.open(f"/proc/{pid}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
-    owner = fcntl.ioctl(network, _NS_GET_USERNS)
-    if not _same(owner, "/proc/self/ns/user"):
-        _set_namespace(owner, _CLONE_NEWUSER)
-    _set_namespace(network, _CLONE_NEWNET)
+    with open(f"/proc/{pid}/ns/net", "rb") as network:
+        owner = fcntl.ioctl(network, _NS_GET_USERNS)
+        if not _same(owner, "/proc/self/ns/user"):
+            _set_namespace(owner, _CLONE_NEWUSER)
+        _set_namespace(network.fileno(), _CLONE_NEWNET)
 
 
 def _same(descriptor: int, path: str) -> bool:

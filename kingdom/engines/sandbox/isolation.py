@@ -9,11 +9,14 @@ none         the rehearsal, which runs nothing but a script of ours
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Literal
 
 from kingdom.clock import SystemClock
 from kingdom.engines.sandbox.bubblewrap import Found, probe
 from kingdom.errors import NeverWorks
+from kingdom.store.paths import BaseDir
+from kingdom.store.state import read_json, write_json
 
 Isolation = Literal["bubblewrap", "narrow", "off", "none"]
 Wanted = Literal["auto", "required", "off"]
@@ -51,10 +54,12 @@ def decide(wanted: Wanted, engine: str, trust: str, find: Callable[[], Found]) -
 
 
 class Sandboxes:
-    """What the machine can do; asked again now and then while it cannot."""
+    """What the machine can do; asked again now and then while it cannot. `status` reads it in
+    `state/isolation.json`."""
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
+    def __init__(self, environment: Mapping[str, str], base: BaseDir) -> None:
         self._environment = environment
+        self._path = path_in(base)
         self._clock = SystemClock()
         self._found: Found | None = None
         self._again_at = 0.0
@@ -64,4 +69,15 @@ class Sandboxes:
         if self._found is None or (not self._found.works and now >= self._again_at):
             self._found = probe(self._environment)
             self._again_at = now + _TRY_AGAIN_SECONDS
+            self._tell(self._found)
         return self._found
+
+    def _tell(self, found: Found) -> None:
+        told = {"works": found.works, "reason": found.reason, "remedy": found.remedy}
+        if read_json(self._path) != told:
+            with suppress(OSError):  # a full disk; the next one tells
+                write_json(self._path, told, sync=False)
+
+
+def path_in(base: BaseDir) -> str:
+    return base.path("state", "isolation.json")
