@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
@@ -13,10 +12,7 @@ from kingdom.clock import Clock
 from kingdom.engines import attempts
 from kingdom.engines.choice import Engines
 from kingdom.engines.claude.settings_file import DEFAULT_TOOLS
-from kingdom.engines.port import Engine, Order, Plan
-from kingdom.engines.sandbox.isolation import Sandboxes, decide, stricter
-from kingdom.engines.sandbox.mounts import Bind
-from kingdom.engines.sandbox.run import KEYS
+from kingdom.engines.port import Engine, Order
 from kingdom.engines.tree import MARK
 from kingdom.errors import KingdomError, NeverWorks
 from kingdom.general import allowance, budget, by_engine, soldier_sandbox, workspace
@@ -25,7 +21,7 @@ from kingdom.general.brief.guides import Told
 from kingdom.general.checkouts.repositories import Checkout
 from kingdom.general.grounds import spelled
 from kingdom.general.purse import TASK, Allowed, Purse
-from kingdom.general.soldier_sandbox import Enclosure
+from kingdom.general.soldier_sandbox import Enclosure, SandboxBuilder
 from kingdom.general.spec import SoldierFiles, Spec
 from kingdom.models.report import report_schema
 from kingdom.models.task import Task
@@ -117,8 +113,7 @@ class Launcher:
         self._files = files
         self._clock = clock
         self._environment = own_command.on_path(base, environment)
-        self._sandboxes = Sandboxes(environment, base)
-        self._pipes: dict[str, int] = {}  # with keys, by soldier
+        self.sandboxes = SandboxBuilder(base, files, self._environment)
         self._numbers = count(1)
 
     def place_of(self, task: Task, attempt: int) -> str:
@@ -173,7 +168,7 @@ class Launcher:
             config=config,
             general=general,
             engine=engine,
-            enclosure=self._enclosure(task, config, general, engine),
+            enclosure=self.sandboxes.enclose(task, config, general, engine),
             told=told,
             place=place,
             checkout=checkout,
@@ -181,27 +176,6 @@ class Launcher:
             spent_usd=spent,
             spent_is_guess=bool(self._own(task, attempt).get("spent_is_guess")),
             allowed=self._purse.allowed(general.manifest.limits.budget_usd, spent),
-        )
-
-    def _enclosure(self, task: Task, config: Config, general: General, engine: Engine) -> Enclosure:
-        manifest, runtime = general.manifest, config.settings.system.runtime
-        wanted = stricter(runtime.isolation, manifest.isolation)
-        trust = task.trust or allowance.NOT_KNOWN
-        isolation = decide(wanted, engine.name, trust, self._sandboxes.found)
-        environment = allowance.environment_for(
-            task,
-            manifest.permissions,
-            config.settings,
-            self._environment,
-            of_engine=by_engine.variables_of(engine, config),
-        )
-        return soldier_sandbox.enclose(
-            isolation,
-            environment,
-            engine.access,
-            allowance.network_for(task, manifest.permissions),
-            (*allowance.hosts_for(task, manifest.permissions), *by_engine.hosts_of(engine, config)),
-            self._environment.get("HTTPS_PROXY") or self._environment.get("https_proxy", ""),
         )
 
     def _earlier(self, task: Task, attempt: int) -> dict[str, Any]:
@@ -309,36 +283,18 @@ class Launcher:
             place=job.place,
             checkout=spelled(job.checkout),
             isolation=job.enclosure.isolation,
-            sandbox=self._sandbox(job, order, plan),
+            sandbox=self.sandboxes.section(
+                job.enclosure,
+                job.engine,
+                order,
+                plan,
+                job.config,
+                job.general,
+                place=job.place,
+                borrows=job.checkout.borrows if job.checkout else (),
+                login_home=self._home_outside(job),
+            ),
         )
-
-    def _sandbox(self, job: _Job, order: Order, plan: Plan) -> Mapping[str, Any]:
-        if not job.enclosure.is_sandbox:
-            return {}
-        return soldier_sandbox.section(
-            job.enclosure,
-            self._sandboxes.found(),
-            job.config.settings.system.runtime,
-            order,
-            plan,
-            job.general.manifest.sandbox,
-            base=self._base,
-            engine=job.engine.name,
-            place=job.place,
-            borrows=job.checkout.borrows if job.checkout else (),
-            caches=os.path.join(self._base.workspace, job.general.name, ".cache", job.trust),
-            login=self._login(job, order),
-            outside=self._environment,
-        )
-
-    def _login(self, job: _Job, order: Order) -> Bind | None:
-        """A member's soldier may renew it, which the program does by itself."""
-        name = job.engine.access.login_file
-        if not name or not job.enclosure.needs_login_file or order.home is None:
-            return None
-        home = self._home_outside(job) or by_engine.home_of(job.engine, self._environment)
-        inside = os.path.join(order.home, name)
-        return Bind(inside, writable=job.trust == "member", source=os.path.join(home, name))
 
     def _furnished(self, job: _Job) -> Spec:
         while not self._files.create(spec := self._spec(job)):
@@ -347,24 +303,11 @@ class Launcher:
             disk.make_directory(os.path.dirname(spec.result_path))
             self._files.name_soldier(spec)
             workspace.prepare(job.place, _description(job, spec), job.told.guide)
-            self._hand_over_keys(job, spec)
+            self.sandboxes.hand_over_keys(job.enclosure, spec.soldier_id)
         except OSError:
             self._files.put_away(spec)
             raise
         return spec
-
-    def _hand_over_keys(self, job: _Job, spec: Spec) -> None:
-        """By a pipe that holds them until the wrapper has read it."""
-        if job.enclosure.tokens:
-            path = self._files.path(spec.soldier_id, KEYS)
-            self._pipes[spec.soldier_id] = disk.make_pipe(
-                path, json.dumps(job.enclosure.keys).encode()
-            )
-
-    def close_pipes(self, starting: Set[str]) -> None:
-        """Of all but these soldiers: whoever has begun has its keys."""
-        for soldier_id in self._pipes.keys() - starting:
-            disk.close_file(self._pipes.pop(soldier_id))
 
     def argv(self, spec: Spec) -> list[str]:
         """What the session runs."""

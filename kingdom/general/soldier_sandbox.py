@@ -7,20 +7,25 @@ lie in `workspace/{general}/.cache/{trust}/`: what less trusted work leaves ther
 
 from __future__ import annotations
 
+import json
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
-from kingdom.engines.port import ModelAccess, Order, Plan
+from kingdom.engines.port import Engine, ModelAccess, Order, Plan
 from kingdom.engines.sandbox import kingdom_requests, mounts
-from kingdom.engines.sandbox.bubblewrap import PORT, Found
-from kingdom.engines.sandbox.isolation import Isolation
+from kingdom.engines.sandbox.bubblewrap import PORT
+from kingdom.engines.sandbox.isolation import Isolation, Sandboxes, decide, stricter
 from kingdom.engines.sandbox.mounts import Bind
+from kingdom.engines.sandbox.run import KEYS
+from kingdom.general import allowance, by_engine
+from kingdom.general.spec import SoldierFiles
 from kingdom.models.fields import Network
-from kingdom.models.manifest import SandboxFiles
+from kingdom.models.task import Task
 from kingdom.runtime import own_command
+from kingdom.runtime.config import Config, General
 from kingdom.settings.system import Runtime
 from kingdom.store import disk
 from kingdom.store.paths import BaseDir
@@ -97,70 +102,126 @@ def engine_home(place: str, trust: str) -> str:
     return path
 
 
-def section(
-    enclosure: Enclosure,
-    found: Found,
-    runtime: Runtime,
-    order: Order,
-    plan: Plan,
-    files: SandboxFiles,
-    *,
-    base: BaseDir,
-    engine: str,
-    place: str,
-    borrows: Iterable[str],
-    caches: str,
-    login: Bind | None,
-    outside: Mapping[str, str],
-) -> dict[str, Any]:
-    """For the spec. `outside` is the general's own environment."""
-    of_result = os.path.dirname(order.result_path)
-    asked, answers = kingdom_requests.places(of_result)
-    for directory in (place, of_result, asked, answers):
-        disk.make_directory(directory)
-    disk.touch(order.heartbeat_path)
-    home, command = order.environment.get("HOME", ""), own_command.path_of(base)
-    binds = [
-        Bind(place, writable=True),
-        Bind(of_result, writable=True),
-        *(Bind(asked, writable=True), Bind(answers), Bind(command, source=stand_in(base))),
-        Bind(order.heartbeat_path, writable=True),
-        Bind(order.prompt_path),
-        *map(Bind, plan.files),
-        *map(Bind, borrows),
-        *mounts.of_program(
-            plan.argv if engine == "command" else plan.argv[:1],  # the others' arguments are ours
-            outside.get("PATH", os.defpath),
-            home,
-        ),
-        *map(Bind, mounts.expanded(files.read, outside)),
-        *(_cache(path, caches) for path in mounts.expanded(files.cache, outside)),
-        *([login] if login else []),
-    ]
-    return {
-        "program": found.path,
-        "arguments": mounts.arguments(
-            home, binds, network=not enclosure.own_network, version=found.version
-        ),
-        "own_network": enclosure.own_network,
-        "way": enclosure.way,
-        "secrets": enclosure.tokens,
-        "limits": _limits(runtime),
-        "requests": {
-            "command": [*own_command.argv(), "--base-dir", base.root],
-            "allowed": kingdom_requests.allowed_by(order.tools),
-            "place": of_result,
-        },
-    }
+class SandboxBuilder:
+    """For all soldiers of a general. `environment` is its own."""
 
+    def __init__(self, base: BaseDir, files: SoldierFiles, environment: Mapping[str, str]) -> None:
+        self._base = base
+        self._files = files
+        self._environment = environment
+        self._sandboxes = Sandboxes(environment, base)
+        self._pipes: dict[str, int] = {}  # with keys, by soldier
 
-def stand_in(base: BaseDir) -> str:
-    """The script that stands for `kingdom` inside."""
-    path, text = base.path("state", "bin", "asks-kingdom"), kingdom_requests.SCRIPT.encode()
-    if disk.head(path, len(text) + 1) != text:
-        disk.replace(path, text)
-        disk.set_mode(path, 0o755)
-    return path
+    def enclose(self, task: Task, config: Config, general: General, engine: Engine) -> Enclosure:
+        """Raises `IsolationMissing`."""
+        permissions, runtime = general.manifest.permissions, config.settings.system.runtime
+        wanted = stricter(runtime.isolation, general.manifest.isolation)
+        trust = task.trust or allowance.NOT_KNOWN
+        environment = allowance.environment_for(
+            task,
+            permissions,
+            config.settings,
+            self._environment,
+            of_engine=by_engine.variables_of(engine, config),
+        )
+        return enclose(
+            decide(wanted, engine.name, trust, self._sandboxes.found),
+            environment,
+            engine.access,
+            allowance.network_for(task, permissions),
+            (*allowance.hosts_for(task, permissions), *by_engine.hosts_of(engine, config)),
+            self._environment.get("HTTPS_PROXY") or self._environment.get("https_proxy", ""),
+        )
+
+    def section(
+        self,
+        enclosure: Enclosure,
+        engine: Engine,
+        order: Order,
+        plan: Plan,
+        config: Config,
+        general: General,
+        *,
+        place: str,
+        borrows: Iterable[str],
+        login_home: str | None,
+    ) -> dict[str, Any]:
+        """For the spec; nothing without a sandbox. `login_home`: where the engine's login is, if
+        not in the user's own home."""
+        if not enclosure.is_sandbox:
+            return {}
+        found, of_result = self._sandboxes.found(), os.path.dirname(order.result_path)
+        for directory in (place, of_result, *kingdom_requests.places(of_result)):
+            disk.make_directory(directory)
+        disk.touch(order.heartbeat_path)
+        home, trust = order.environment.get("HOME", ""), order.task.trust or allowance.NOT_KNOWN
+        caches = os.path.join(self._base.workspace, general.name, ".cache", trust)
+        argv = plan.argv if engine.name == "command" else plan.argv[:1]  # the rest is ours
+        binds = [
+            *self._own(order, plan, place),
+            *map(Bind, borrows),
+            *mounts.of_program(argv, self._environment.get("PATH", os.defpath), home),
+            *map(Bind, mounts.expanded(general.manifest.sandbox.read, self._environment)),
+            *(
+                _cache(path, caches)
+                for path in mounts.expanded(general.manifest.sandbox.cache, self._environment)
+            ),
+        ]
+        if enclosure.needs_login_file and engine.access.login_file and order.home:
+            binds.append(self._login(engine, order.home, login_home, writable=trust == "member"))
+        return {
+            "program": found.path,
+            "arguments": mounts.arguments(
+                home, binds, network=not enclosure.own_network, version=found.version
+            ),
+            "own_network": enclosure.own_network,
+            "way": enclosure.way,
+            "secrets": enclosure.tokens,
+            "limits": _limits(config.settings.system.runtime),
+            "requests": {
+                "command": [*own_command.argv(), "--base-dir", self._base.root],
+                "allowed": kingdom_requests.allowed_by(order.tools),
+                "place": of_result,
+            },
+        }
+
+    def _own(self, order: Order, plan: Plan, place: str) -> list[Bind]:
+        """What belongs to this soldier alone, and the command that asks the kingdom for it."""
+        of_result = os.path.dirname(order.result_path)
+        asked, answers = kingdom_requests.places(of_result)
+        writable = (place, of_result, asked, order.heartbeat_path)
+        return [
+            *(Bind(path, writable=True) for path in writable),
+            *map(Bind, (answers, order.prompt_path, *plan.files)),
+            Bind(own_command.path_of(self._base), source=self._stand_in()),
+        ]
+
+    def _stand_in(self) -> str:
+        """The script that stands for `kingdom` inside."""
+        path, text = self._base.path("state", "bin", "asks-kingdom"), kingdom_requests.SCRIPT
+        if disk.head(path, len(text) + 1) != text.encode():
+            disk.replace(path, text.encode())
+            disk.set_mode(path, 0o755)
+        return path
+
+    def _login(self, engine: Engine, inside: str, outside: str | None, *, writable: bool) -> Bind:
+        """A member's soldier may renew it, which the program does by itself."""
+        name = engine.access.login_file
+        source = outside or by_engine.home_of(engine, self._environment)
+        return Bind(
+            os.path.join(inside, name), writable=writable, source=os.path.join(source, name)
+        )
+
+    def hand_over_keys(self, enclosure: Enclosure, soldier_id: str) -> None:
+        """By a pipe that holds them until the wrapper has read it."""
+        if enclosure.tokens:
+            path, keys = self._files.path(soldier_id, KEYS), json.dumps(enclosure.keys)
+            self._pipes[soldier_id] = disk.make_pipe(path, keys.encode())
+
+    def close_pipes(self, starting: Set[str]) -> None:
+        """Of all but these soldiers: whoever has begun has its keys."""
+        for soldier_id in self._pipes.keys() - starting:
+            disk.close_file(self._pipes.pop(soldier_id))
 
 
 def _cache(path: str, caches: str) -> Bind:
