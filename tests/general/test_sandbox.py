@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -162,3 +164,24 @@ def test_it_asks_the_kingdom_what_its_manifest_names_and_nothing_else(barracks: 
     assert (place / "freeze.txt").read_text().startswith("Not allowed here")
     assert (place / "freeze.txt").read_text().endswith("\n2\n")
     assert (place / "away.txt").read_text().startswith("Not allowed here")
+
+
+FORBIDDEN = (
+    "echo 0 > /proc/sys/user/max_user_namespaces && "
+    'exec setpriv --inh-caps=-all --ambient-caps=-all --bounding-set=-all "$@"'
+)
+PROBE = "import os, json; from kingdom.engines.sandbox.bubblewrap import probe; "
+PROBE += "found = probe(os.environ); print(json.dumps([found.works, found.reason, found.remedy]))"
+
+
+def test_a_machine_that_forbids_user_namespaces_is_noticed_with_the_command_that_allows_them() -> (
+    None
+):
+    within = ["unshare", "--user", "--map-current-user", "--keep-caps", "sh", "-c", FORBIDDEN, "sh"]
+    said = subprocess.run(
+        [*within, sys.executable, "-c", PROBE], capture_output=True, text=True, check=True
+    )
+    works, reason, remedy = json.loads(said.stdout)
+    assert not works
+    assert reason.startswith("bubblewrap is refused by this machine: ")
+    assert "user.max_user_namespaces" in remedy
