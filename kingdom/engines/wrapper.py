@@ -24,7 +24,7 @@ from contextlib import suppress
 from kingdom.engines import tree
 from kingdom.engines.output import Echo, cut
 from kingdom.engines.said import write_said
-from kingdom.engines.sandbox.bubblewrap import Box
+from kingdom.engines.sandbox.bubblewrap import STOPPED, Box
 from kingdom.engines.sandbox.run import KeysMissing, Sandbox, exit_of, read_keys
 from kingdom.store import disk, rights
 
@@ -132,6 +132,7 @@ class Wrapper:
             "ended_at": time.time(),
             "worked_seconds": worked,
             "verify": checks,
+            "over_budget": self._over_budget(),
         }
 
     def _run_program(self) -> int:
@@ -303,6 +304,11 @@ class Wrapper:
                 write_said(str(spec.get("engine")), *words)
             except OSError:
                 return  # a full disk; the general looks again
+
+    def _over_budget(self) -> str:
+        """Which limit refused it a call of the model, if one did."""
+        path = self._spec_path.removesuffix(".json") + STOPPED
+        return disk.head(path, 64).decode("ascii", "replace")
 
     def _wants_checks(self) -> bool:
         return bool(self._spec["verify"]) and self._reason in ("ended", "lingered") and self._won()

@@ -293,6 +293,7 @@ class Launcher:
                 place=job.place,
                 borrows=job.checkout.borrows if job.checkout else (),
                 login_home=self._home_outside(job),
+                limits=self._purse.limits(job.engine.name, job.allowed),
             ),
         )
 

@@ -145,6 +145,7 @@ class SandboxBuilder:
         place: str,
         borrows: Iterable[str],
         login_home: str | None,
+        limits: Mapping[str, Any],
     ) -> dict[str, Any]:
         """For the spec; nothing without a sandbox. `login_home`: where the engine's login is, if
         not in the user's own home."""
@@ -177,6 +178,12 @@ class SandboxBuilder:
             "own_network": enclosure.own_network,
             "way": enclosure.way,
             "secrets": enclosure.tokens,
+            "budget": {
+                "base": self._base.root,
+                "general": general.name,
+                "soldier": order.soldier_id,
+                "limits": limits,
+            },
             "limits": _limits(config.settings.system.runtime),
             "requests": {
                 "command": [*own_command.argv(), "--base-dir", self._base.root],

@@ -107,6 +107,7 @@ class Ended:
     signal: int | None = None
     verify: list[dict[str, Any]] = field(default_factory=list)
     worked_seconds: float | None = None  # its program, without the checks
+    over_budget: str = ""  # the limit that refused it a call of the model
 
     def worked(self, spec: Spec) -> float:
         if self.worked_seconds is None:

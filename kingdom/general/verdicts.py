@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from kingdom.engines.port import Verdict
+from kingdom.engines.sandbox.metering import TOKENS
 from kingdom.engines.wrapper import FLOODED, LATE, NO_SANDBOX
 from kingdom.errors import InvalidFile
 from kingdom.failures import FAILURES, Failure
@@ -170,11 +171,20 @@ def _found_fault(
     code, error = _ended_by_us(spec, ended)
     if code:
         return code, error
+    if ended.over_budget and raw.result is None:
+        return _over_budget(ended.over_budget)
     if verdict.failure:
         return verdict.failure, verdict.error
     if raw.result is None:
         return _without_result(ended, raw, last_words)
     return _of_result(spec, ended, raw.result)
+
+
+def _over_budget(limit: str) -> tuple[str, str]:
+    if limit in (DAY, GENERAL):
+        return "day_budget_spent", "It was stopped before a call that might have exceeded it."
+    what = "tokens (per_task_tokens)" if limit == TOKENS else "budget"
+    return "budget_exceeded", f"It was stopped before a call beyond the {what} of its task."
 
 
 def _ended_by_us(spec: Spec, ended: Ended) -> tuple[str, str]:

@@ -18,6 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 PROGRAM = "bwrap"
+STOPPED = ".stopped"  # beside a spec: which limit refused a call of the model
 PORT = "{proxy_port}"  # stands in a command or its environment for where the proxy listens
 _TRIAL = ("--unshare-all", "--die-with-parent", "--ro-bind", "/", "/", "--dev", "/dev", "true")
 _TRIAL_SECONDS = 10

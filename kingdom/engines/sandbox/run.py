@@ -3,6 +3,7 @@
 A spec's `sandbox` says `program` and `arguments` (of bubblewrap), `own_network`, `way` (what the
 proxy lets through), `limits`, and `secrets`: the name of each key outside, and the token that
 stands for it inside. The keys themselves come through a pipe beside the spec and are kept nowhere.
+`budget` is what its calls of the model may cost.
 """
 
 from __future__ import annotations
@@ -102,8 +103,11 @@ def _serve_until_killed(
     # Only now: the program begins meanwhile, and asks for nothing before this is loaded.
     from kingdom.engines.sandbox.metering import Meter
     from kingdom.engines.sandbox.proxy import Way, serve
+    from kingdom.store.paths import BaseDir
 
-    serve(listener, Way.of(way, tokens), Meter())
+    whose = section["budget"]
+    meter = Meter(BaseDir(whose["base"]), whose["general"], whose["soldier"], whose["limits"])
+    serve(listener, Way.of(way, tokens), meter)
 
 
 def exit_of(code: int) -> int:
