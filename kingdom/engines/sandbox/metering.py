@@ -91,9 +91,7 @@ class Meter:
                 self._write()
         if limit:
             disk.replace(self._path(STOPPED), limit.encode(), sync=False)
-            return Call(
-                None, model, NOTHING, f"The budget of the {limit} does not allow this call."
-            )
+            return Call(None, model, NOTHING, f"The limit of the {limit} does not allow this call.")
         return Call(self, model, reserve)
 
     def _path(self, suffix: str) -> str:
@@ -178,9 +176,8 @@ class Call:
             said = json.loads(line.removeprefix(b"data:"))
         except (ValueError, RecursionError):
             return
-        for place in (said, said.get("message"), said.get("response")) if _is(said) else ():
-            usage = place.get("usage") if _is(place) else None
-            for name, many in usage.items() if _is(usage) else ():
+        for place in (said, _part(said, "message"), _part(said, "response")):
+            for name, many in _part(place, "usage").items():
                 if type(many) is int:
                     self._usage[name] = max(self._usage.get(name, 0), many)
 
@@ -194,8 +191,10 @@ class Call:
         self._meter.settle(self._reserve, NOTHING if self._failed else cost, used)
 
 
-def _is(value: Any) -> bool:
-    return isinstance(value, dict)
+def _part(value: Any, name: str) -> dict[str, Any]:
+    """An object within an object; empty if it is none."""
+    found = value.get(name) if isinstance(value, dict) else None
+    return found if isinstance(found, dict) else {}
 
 
 def _asks_model(path: str) -> bool:
@@ -208,7 +207,7 @@ def _estimate(body: bytes) -> tuple[str, Decimal]:
         said = json.loads(body)
     except (ValueError, RecursionError):
         said = {}
-    said = said if _is(said) else {}
+    said = said if isinstance(said, dict) else {}
     most = said.get("max_tokens")
     answer = min(most, _USUAL_ANSWER) if type(most) is int and most > 0 else _USUAL_ANSWER
     model = str(said.get("model") or "")
