@@ -18,7 +18,7 @@ from kingdom.models.fields import (
     Trust,
 )
 from kingdom.settings.layers import Layers
-from kingdom.settings.section import Host, Positive, Seconds, Section, Variable
+from kingdom.settings.section import Host, IsolationChoice, Positive, Seconds, Section, Variable
 from kingdom.settings.wording import shown
 from kingdom.settings.yaml_file import read_document
 
@@ -157,7 +157,7 @@ class Manifest(Section):
     default_repo: str | None = None
     max_soldiers: Positive | None = Field(default=None, description="Absent: only king.yaml's.")
     permissions: Permissions = Field(default_factory=Permissions)
-    isolation: Literal["auto", "required", "off"] | None = Field(
+    isolation: IsolationChoice | None = Field(
         default=None, description="As runtime.isolation of system.yaml; the stricter one counts."
     )
     sandbox: SandboxFiles = Field(default_factory=SandboxFiles)

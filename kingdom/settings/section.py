@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
@@ -92,3 +92,11 @@ def _host_name(text: str) -> str:
 
 
 Host = Annotated[str, AfterValidator(_host_name)]
+
+
+def _off_is_a_word(value: object) -> object:
+    """YAML takes a bare `off` for false."""
+    return "off" if value is False else value
+
+
+IsolationChoice = Annotated[Literal["auto", "required", "off"], BeforeValidator(_off_is_a_word)]

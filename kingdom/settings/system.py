@@ -10,7 +10,15 @@ from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 from kingdom.settings.addresses import RepositoryRefused, read_url
-from kingdom.settings.section import Host, Pause, Positive, Seconds, Section, Variable
+from kingdom.settings.section import (
+    Host,
+    IsolationChoice,
+    Pause,
+    Positive,
+    Seconds,
+    Section,
+    Variable,
+)
 
 BUS_VARIABLE = "KINGDOM_BUS"
 
@@ -166,7 +174,7 @@ class Runtime(Section):
         description="Who does the work: claude, codex, command, or rehearsal (a scripted soldier "
         "that only shows how things go).",
     )
-    isolation: Literal["auto", "required", "off"] = Field(
+    isolation: IsolationChoice = Field(
         default="auto",
         description="auto: soldiers run in a sandbox; where there is none, without a shell. "
         "required: nothing runs without one. off: members' work runs as you do. A manifest may be "
