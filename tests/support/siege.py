@@ -88,9 +88,7 @@ class Siege(Land):
         git = {"url": url or f"{directory}/remotes/{{repo}}.git", "use_gh": False}
         system = {"runtime": runtime, "git": git}
         sentinel = {"polling": {"github": {"api_url": hub.url}}}
-        no_budget = {"token_limits": {"daily_budget_usd": None, "per_task_usd": None}}
-        files = {"system": system, "sentinel": sentinel, "chamberlain": no_budget}
-        for name, content in files.items():
+        for name, content in {"system": system, "sentinel": sentinel}.items():
             (local / f"{name}.yaml").write_text(json.dumps(content))
         package = local / "generals" / GENERAL
         package.mkdir(parents=True)
