@@ -29,6 +29,7 @@ def run(barracks: Barracks, script: str, *, trust: str = "member", **manifest: A
     sandboxed(barracks)
     barracks.package(**manifest)
     (task,) = barracks.publish(trust=trust)
+    barracks.clock.shift(1)  # soldiers of one process are told apart by the second
     home = Path(barracks.base.root, "home")
     plant(home)
     with barracks.general(env=environment(HOME=str(home), PLANTED=SECRET)) as life:

@@ -27,7 +27,7 @@ from kingdom.store.state import read_json, write_json
 
 TASK, TOKENS, GENERAL, DAY = "task", "tokens", "general", "day"
 SPENT = ".spent"
-_LOCK = ".spending-lock"
+_LOCK = "spending.lock"
 _MILLION = 1_000_000
 _BYTES_PER_TOKEN = 4
 _USUAL_ANSWER = 2_000  # tokens; most that are asked for are never said
@@ -76,7 +76,7 @@ class Meter:
             GENERAL: spending.price(limits.get("general_usd")),
         }
         self._day = Day(base, str(limits.get("day") or ""))
-        self._lock = Lock(os.path.join(base.soldiers, _LOCK))
+        self._lock = Lock(base.path("state", _LOCK))
         self._here = threading.Lock()
         self._spent, self._reserved, self._tokens = NOTHING, NOTHING, 0
 
