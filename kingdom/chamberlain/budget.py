@@ -117,8 +117,10 @@ class Budget:
         )
 
     def _tell_people(self, status: str, cost: str) -> None:
-        """One word at the end, however far it went in between."""
-        if status in _LEVELS:
+        """One word at the end, however far it went in between. That there are no prices is told to
+        whoever has set a budget; others are safe by the limit of tokens."""
+        is_wanted = status != UNKNOWN or "daily_budget_usd" in self._token_limits.model_fields_set
+        if status in _LEVELS and is_wanted:
             for name in self._alerts.open_ones(_PREFIX):
                 if name != _LEVELS[status]:
                     self._alerts.forget(name)

@@ -109,6 +109,7 @@ def facts(found: dict[str, Any]) -> Iterator[str]:
         yield from _systemd(found["systemd"])
     if found["engine"]:
         yield f"engine     {_engine(found['engine'])}"
+        yield from _isolation(found["engine"])
     if found["frozen"]["all"]:
         yield "frozen     everything; go on with: kingdom thaw"
     if found["frozen"]["tasks"]:
@@ -171,6 +172,13 @@ def _engine(engine: dict[str, Any]) -> str:
         return f"{engine['name']}, available"
     until = f" until {engine['until']}" if engine["until"] else ""
     return f"{engine['name']}, not available{until}: {engine['reason']} {engine['remedy'] or ''}"
+
+
+def _isolation(engine: dict[str, Any]) -> Iterator[str]:
+    if engine["isolation"] == "off":
+        yield "isolation  off: members' work runs as you, with all your files"
+    if engine["no_sandbox"] and engine["name"] != "rehearsal":
+        yield f"isolation  none, so soldiers get no shell: {engine['no_sandbox']}"
 
 
 def _systemd(units: dict[str, Any]) -> Iterator[str]:

@@ -4,8 +4,8 @@ What a repository's own files say is never believed. Soldiers can write to the c
 its `config` and hooks included, so every run gets an environment of its own in which hooks, helpers
 and all protocols are off, and a run that may reach a remote (`access`) is only ever given a git
 directory that was made for this run; see `kingdom.general.checkouts.clone`. The credential goes to
-git in its environment, scoped to one host, and to nothing else: no file, no URL, no argument, no
-message.
+git by a pipe, which a helper for one host reads, and by nothing else: no file, no URL, no argument,
+no environment, which others of this user could read, and no message.
 """
 
 from __future__ import annotations
@@ -14,17 +14,26 @@ import os
 import re
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from fcntl import F_DUPFD_CLOEXEC, fcntl
 
 from kingdom.clients import programs
-from kingdom.clients.git_faults import GitFailed, GitMissing, GitUnreachable, failure_of
+from kingdom.clients.git_faults import (
+    GitFailed,
+    GitMissing,
+    GitTooMuch,
+    GitUnreachable,
+    failure_of,
+)
 from kingdom.clients.programs import Said
 from kingdom.errors import KingdomError
 from kingdom.runtime.secrets import Masker
 
 GIT = "git"
-TOKEN_VARIABLE = "KINGDOM_GIT_TOKEN"
+_TOKEN = "token"
+_LEAST_DESCRIPTOR = 20
+_ASKED_AT_MOST = 32  # times in one run: by git, by what it starts, and by git-lfs
 OLDEST = (2, 32)  # which knows GIT_CONFIG_GLOBAL and GIT_CONFIG_COUNT
 NAME, EMAIL = "kingdom", "kingdom@localhost"
 
@@ -76,8 +85,8 @@ _CONFIG = (
     ("core.quotePath", "false"),
 )
 _HELPER = (
-    '!f() { test "$1" = get || exit 0; echo username=x-access-token; '
-    f'echo "password=${TOKEN_VARIABLE}"; }}; f'
+    '!f() {{ test "$1" = get || exit 0; read -r token < /dev/fd/{descriptor} || exit 0; '
+    'echo username=x-access-token; echo "password=$token"; }}; f'
 )
 # What keeps the machine's and the user's own settings out, and what of theirs git itself reads.
 _OTHERS_SETTINGS = (
@@ -140,11 +149,11 @@ class Git:
         self._lent = _Lent()
 
     @contextmanager
-    def lending(self, descriptor: int) -> Iterator[None]:
-        """Whatever this thread runs meanwhile holds it open, too: a lock that is taken by it lasts
-        until the last git has ended, also when we do not live to see that."""
+    def lending(self, *descriptors: int) -> Iterator[None]:
+        """Whatever this thread runs meanwhile holds them open, too: a lock that is taken by one
+        lasts until the last git has ended, also when we do not live to see that."""
         before = self._lent.descriptors
-        self._lent.descriptors = (*before, descriptor)
+        self._lent.descriptors = (*before, *descriptors)
         try:
             yield
         finally:
@@ -165,14 +174,17 @@ class Git:
         access: Access | None = None,
         stdin: bytes = b"",
         fine: tuple[int, ...] = (0,),
+        most_output: int = programs.MOST_OUTPUT,
     ) -> Said:
         """Raises one of `kingdom.clients.git_faults`, unless the exit code is one of `fine`."""
         self._check_version()
-        told = self._told(at, access)
+        token = access.token if access is not None and access.scope else ""
         late = GitFailed if access is None else GitUnreachable
-        said = self._execute(words, told, late, stdin)
+        with _piped(token) as descriptor, self.lending(*descriptor):
+            told = self._told(at, access, *descriptor)
+            said = self._execute(words, told, late, stdin, most_output)
         if said.code != 0:
-            masker = Masker(told, (TOKEN_VARIABLE,))
+            masker = Masker({_TOKEN: token}, (_TOKEN,))
             said = replace(said, complaint=masker.text(said.complaint))
         if said.code not in fine:
             verb = next(one for one in words if not one.startswith("-") and "=" not in one)
@@ -197,7 +209,9 @@ class Git:
             )
         self._is_new_enough = True
 
-    def _told(self, at: Place | None, access: Access | None) -> dict[str, str]:
+    def _told(
+        self, at: Place | None, access: Access | None, descriptor: int = -1
+    ) -> dict[str, str]:
         known = self._environment
         told = {name: known[name] for name in _PASSED if name in known} | _ALWAYS
         config = [*_CONFIG]
@@ -211,6 +225,9 @@ class Git:
                 _speak_as_user(known, told, config)
             else:
                 _speak_for_kingdom(access, known, told, config)
+                if descriptor >= 0:
+                    helper = _HELPER.format(descriptor=descriptor)
+                    config.append((f"credential.{access.scope}.helper", helper))
         if at is not None:
             told |= at.environment()
         told["GIT_CONFIG_COUNT"] = str(len(config))
@@ -225,6 +242,7 @@ class Git:
         told: Mapping[str, str],
         late: type[KingdomError],
         stdin: bytes = b"",
+        most_output: int = programs.MOST_OUTPUT,
     ) -> Said:
         try:
             return programs.Run(
@@ -235,6 +253,7 @@ class Git:
                 largest_file=self._largest_file,
                 on_leash=late is GitUnreachable,  # it waits for others as long as they like
                 lend=self._lent.descriptors,
+                most_output=most_output,
             )(stdin)
         except programs.Missing as error:
             raise GitMissing(f"{error}.", remedy="Install it with: apt-get install git.") from None
@@ -243,8 +262,32 @@ class Git:
                 f"git {words[0]} {error}.",
                 remedy="If the repository is large, raise git.timeout_seconds.",
             ) from None
+        except programs.TooMuch as error:
+            raise GitTooMuch(f"git {words[0]} {error}.") from None
         except programs.Cut as error:
             raise GitFailed(f"git {words[0]} {error}.") from None
+
+
+@contextmanager
+def _piped(token: str) -> Iterator[tuple[int, ...]]:
+    """A descriptor from which the token is read, a line each time; none without a token."""
+    if not token:
+        yield ()
+        return
+    read, taken = os.pipe()
+    given = fcntl(read, F_DUPFD_CLOEXEC, _LEAST_DESCRIPTOR)  # shells use the first ones themselves
+    os.close(read)
+    try:
+        os.set_blocking(taken, False)  # one that does not fit so often is there less often
+        with suppress(BlockingIOError):
+            for _ in range(_ASKED_AT_MOST):
+                os.write(taken, f"{token}\n".encode())
+    finally:
+        os.close(taken)
+    try:
+        yield (given,)
+    finally:
+        os.close(given)
 
 
 def _speak_for_kingdom(
@@ -254,12 +297,8 @@ def _speak_for_kingdom(
     told["GIT_SSH_COMMAND"] = _SSH
     if access.user_config:
         del told["GIT_CONFIG_GLOBAL"]
-    if access.token:
-        told[TOKEN_VARIABLE] = access.token
-    elif access.user_config:
+    if access.user_config and not access.token:
         config.remove(_NO_HELPER)
-    if access.token and access.scope:
-        config.append((f"credential.{access.scope}.helper", _HELPER))
 
 
 def _speak_as_user(

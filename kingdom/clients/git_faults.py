@@ -14,6 +14,10 @@ class GitFailed(TryLater):
     code = "git_failed"
 
 
+class GitTooMuch(GitFailed):
+    """git says more than anyone could read."""
+
+
 class GitMissing(TryLater):
     """There is no git."""
 

@@ -3,7 +3,7 @@
 Events come from outside and name repositories, so a name is `owner/name` and nothing else: it goes
 into the configured address and cannot choose another. Addresses and paths are believed only if the
 configuration itself spells them (`configured`). A token goes to the one host it is meant for, never
-over plain http (the own machine excepted), and never further than git's environment.
+over plain http (the own machine excepted), and never further than git.
 """
 
 from __future__ import annotations
@@ -43,6 +43,10 @@ class GitSettings:
     partial: bool = False
     submodules: bool = True
     lfs: bool = True
+    max_checkout_mb: int = 4096
+    max_checkout_files: int = 200_000
+    max_outside_checkout_mb: int = 1024
+    max_outside_checkout_files: int = 50_000
     name: str = "kingdom"
     email: str = "kingdom@localhost"
 

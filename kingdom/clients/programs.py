@@ -19,7 +19,7 @@ from kingdom.clock import SystemClock
 
 _CLOCK = SystemClock()
 _MB = 1024 * 1024
-_OUTPUT_LIMIT = 256 * _MB
+MOST_OUTPUT = 256 * _MB
 _COMPLAINT_LIMIT = 16 * 1024
 _CHUNK = 65536
 
@@ -30,6 +30,10 @@ class Cut(Exception):
 
 class Late(Cut):
     """It took too long, and was ended."""
+
+
+class TooMuch(Cut):
+    """It printed more than it may."""
 
 
 class Missing(Cut):
@@ -83,6 +87,7 @@ class Run:
         largest_file: int | None = None,
         on_leash: bool = False,
         lend: tuple[int, ...] = (),
+        most_output: int = MOST_OUTPUT,
     ) -> None:
         """The program is looked for on the environment's PATH. `on_leash`: it ends with whoever
         started it, however that one ends. `lend`: descriptors that it holds open as long as it
@@ -91,6 +96,7 @@ class Run:
         if program is None:
             raise Missing(f"{argv[0]} is not installed")
         self._timeout = timeout
+        self._most_output = most_output
         self._deadline = _CLOCK.monotonic() + timeout
         self._out = bytearray()
         self._complaint = bytearray()
@@ -179,8 +185,8 @@ class Run:
             del self._complaint[: max(len(self._complaint) - _COMPLAINT_LIMIT, 0)]
             return bool(data)
         self._out += data
-        if len(self._out) > _OUTPUT_LIMIT:
-            raise Cut(f"says more than {_OUTPUT_LIMIT // _MB} MB")
+        if len(self._out) > self._most_output:
+            raise TooMuch(f"says more than {self._most_output // _MB} MB")
         return bool(data)
 
     def end(self) -> None:

@@ -14,7 +14,7 @@ from kingdom.store import disk
 from kingdom.store.paths import BaseDir
 
 SUFFIX, CLAIM, EXIT, CHECKS = ".json", ".claim", ".exit", ".checks"
-OF_ENGINES = (".settings", ".schema")
+OF_ENGINES = (".settings", ".schema", ".keys", ".spent", ".stopped")
 _ISOLATED = ["-I", "-S"]
 _PROGRAM = os.path.basename(soldier.__file__)  # it may lie elsewhere since an upgrade
 _LARGEST_CLAIM = 64

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from kingdom.engines.port import Availability, Evidence, Order, Plan, Verdict
+from kingdom.engines.port import Availability, Evidence, ModelAccess, Order, Plan, Verdict
 from kingdom.engines.program import Program
 
 
 class CommandEngine:
     name = "command"
+    access = ModelAccess()
 
     def __init__(self, argv: Sequence[str], environment: Mapping[str, str], root: str = "") -> None:
         self._argv = tuple(argv)

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
-if TYPE_CHECKING:  # `status` asks engines whether they are there, and needs no models for it
-    from kingdom.models.task import Task
+if TYPE_CHECKING:
+    from kingdom.engines.sandbox.isolation import Isolation
+    from kingdom.models.task import Task  # `status` asks engines whether they are there
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,19 @@ class Availability:
     remedy: str = ""
     until: datetime | None = None
     on_trial: bool = False  # it failed before; one soldier at a time tells whether it still does
+
+
+@dataclass(frozen=True)
+class ModelAccess:
+    """How a program reaches its model. In a sandbox it gets a token instead of each key, and an
+    address that leads to the proxy."""
+
+    url: str = ""
+    url_variable: str = ""  # names another address
+    paths: tuple[str, ...] = ()  # that are asked for there
+    credentials: tuple[str, ...] = ()  # variables that hold a key
+    login_file: str = ""  # of a login of the user's, below the program's own home; used without key
+    login_hosts: tuple[str, ...] = ()  # that such a login is good for
 
 
 @dataclass(frozen=True)
@@ -49,6 +63,7 @@ class Order:
     max_turns: int | None = None
     model: str | None = None  # absent: the one that the settings name
     result_schema: Mapping[str, Any] = field(default_factory=dict)
+    isolation: Isolation = "off"
 
 
 @dataclass(frozen=True)
@@ -94,6 +109,7 @@ class Verdict:
 
 class Engine(Protocol):
     name: str
+    access: ModelAccess
 
     def availability(self) -> Availability: ...
 

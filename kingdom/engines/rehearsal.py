@@ -6,11 +6,12 @@ import os
 import sys
 
 from kingdom.engines import rehearsal_soldier
-from kingdom.engines.port import Availability, Evidence, Order, Plan, Verdict
+from kingdom.engines.port import Availability, Evidence, ModelAccess, Order, Plan, Verdict
 
 
 class RehearsalEngine:
     name = "rehearsal"
+    access = ModelAccess()
 
     def availability(self) -> Availability:
         return Availability(True)

@@ -18,12 +18,14 @@ import json
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
 from kingdom.engines import tree
 from kingdom.engines.output import Echo, cut
 from kingdom.engines.said import write_said
+from kingdom.engines.sandbox.bubblewrap import STOPPED, Box
+from kingdom.engines.sandbox.run import KeysMissing, Sandbox, exit_of, read_keys
 from kingdom.store import disk, rights
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
@@ -34,7 +36,7 @@ _ASKS = {
     signal.SIGHUP: "hangup",
     STOP: "stopped",
 }
-FLOODED = "flooded"
+FLOODED, NO_SANDBOX = "flooded", "no_sandbox"
 LATE = "late_after_seconds"  # in what is said of a check that took too long
 ANNOUNCED = "verify: "  # before each check, in what the soldier said
 _SIGNALS = {signal.SIGCHLD, *_ASKS}
@@ -56,12 +58,16 @@ def main(spec_path: str) -> int:
     # From here on they wait in line; a hang-up must not end us before the tree is ended.
     signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     spec = read_spec(spec_path)
+    try:
+        sandbox = None if spec is None else _sandbox(stem, spec)
+    except KeysMissing:
+        return 0
     if spec is None or not _claim(stem):
         return 0
     if not disk.exists(spec_path):  # given up, and tidied away between our two looks
         disk.remove(f"{stem}.claim")
         return 0
-    wrapper = Wrapper(spec_path, spec)
+    wrapper = Wrapper(spec_path, spec, sandbox)
     report = wrapper.run()
     disk.replace(f"{stem}.exit", json.dumps(report).encode() + b"\n", sync=False)
     return 0
@@ -76,6 +82,13 @@ def read_spec(path: str) -> Spec | None:
     return spec
 
 
+def _sandbox(stem: str, spec: Spec) -> Sandbox | None:
+    section = spec.get("sandbox")
+    if not isinstance(section, dict) or not section:
+        return None
+    return Sandbox(section, read_keys(stem, section))
+
+
 def _claim(stem: str) -> bool:
     """Whether the attempt is ours to run."""
     me = os.getpid()
@@ -87,9 +100,10 @@ def _claim(stem: str) -> bool:
 
 
 class Wrapper:
-    def __init__(self, spec_path: str, spec: Spec) -> None:
+    def __init__(self, spec_path: str, spec: Spec, sandbox: Sandbox | None = None) -> None:
         self._spec_path = spec_path
         self._spec = spec
+        self._sandbox = sandbox
         self._soldier = str(spec["soldier_id"])
         self._asked = ""
         self._reason = "ended"
@@ -103,14 +117,14 @@ class Wrapper:
         self._errors = disk.create_and_open(err, rights.MODE)
         files = (self._output, self._errors)
         self._echo = Echo(f"{self._soldier}: {self._spec['task_id']}", out, err)
-        status = self._await(self._start(_words(self._spec["argv"])), self._ends_program)
+        status = self._run_program()
         worked = self._note_end_of_program()
         self._end_tree()
         self._write_said()
         checks = self._verify(worked) if self._wants_checks() else []
         if self._reason == FLOODED:
             cut(*files)
-        code = os.waitstatus_to_exitcode(status)
+        code = self._exit_code(status)
         return {
             "code": code if code >= 0 else None,
             "signal": -code if code < 0 else None,
@@ -118,17 +132,43 @@ class Wrapper:
             "ended_at": time.time(),
             "worked_seconds": worked,
             "verify": checks,
+            "over_budget": self._over_budget(),
         }
 
-    def _start(self, argv: list[str]) -> int:
+    def _run_program(self) -> int:
+        try:
+            program = self._start(_words(self._spec["argv"]), asks_model=True)
+        except OSError as error:  # of the sandbox; what was begun of it ends with the tree
+            os.write(self._errors, f"sandbox: {error}\n".encode())
+            self._reason = NO_SANDBOX
+            return 0
+        return self._await(program, self._ends_program)
+
+    def _start(self, argv: list[str], *, asks_model: bool = False) -> int:
+        environment, directory = self._spec["environment"], str(self._spec["cwd"])
+        assert isinstance(environment, dict)
+        if self._sandbox is None:
+            return self._fork(argv, environment)
+        return self._sandbox.start(self._fork, argv, environment, directory, asks_model=asks_model)
+
+    def _fork(
+        self, argv: Sequence[str], environment: Mapping[str, str], box: Box | None = None
+    ) -> int:
         me = os.getpid()
         with open(str(self._spec["stdin"]), "rb") as prompt:
             pid = os.fork()
             if pid == 0:
-                self._become(argv, prompt.fileno(), me)
+                self._become(argv, environment, prompt.fileno(), me, box)
         return pid
 
-    def _become(self, argv: list[str], prompt: int, wrapper: int) -> None:
+    def _become(
+        self,
+        argv: Sequence[str],
+        environment: Mapping[str, str],
+        prompt: int,
+        wrapper: int,
+        box: Box | None,
+    ) -> None:
         """In the child. A session of its own: no terminal, so it cannot wait for someone there."""
         try:
             os.setsid()
@@ -141,14 +181,19 @@ class Wrapper:
             signal.pthread_sigmask(signal.SIG_SETMASK, ())
             for ours, theirs in ((prompt, 0), (self._output, 1), (self._errors, 2)):
                 os.dup2(ours, theirs)
-            os.chdir(str(self._spec["cwd"]))
-            environment = self._spec["environment"]
-            assert isinstance(environment, dict)
-            os.execvpe(argv[0], argv, environment)
+            if box is None:
+                os.chdir(str(self._spec["cwd"]))
+            else:
+                box.inherit()
+            os.execvpe(argv[0], [*argv], dict(environment))
         except OSError as error:
             os.write(2, f"{argv[0]}: {error.strerror}\n".encode())
         finally:
             os._exit(_CANNOT_START)
+
+    def _exit_code(self, status: int) -> int:
+        code = os.waitstatus_to_exitcode(status)
+        return code if self._sandbox is None else exit_of(code)
 
     # Waiting
 
@@ -162,6 +207,8 @@ class Wrapper:
             if reason:
                 self._reason = reason
                 return self._end_tree(pid)
+            if self._sandbox is not None:
+                self._sandbox.requests.answer_one()
             self._pause(_TICK)
 
     def _pause(self, seconds: float) -> None:
@@ -224,7 +271,10 @@ class Wrapper:
             if elapsed > _GRACE and number == signal.SIGTERM:
                 number, told = signal.SIGKILL, set()
             # One that is stopped hears nothing else before it goes on.
-            tree.send(living.keys() - told, number, signal.SIGCONT)
+            asked = living.keys() - told
+            if number == signal.SIGTERM and self._sandbox is not None:
+                asked -= self._sandbox.own_pids  # it would kill what is inside at once
+            tree.send(asked, number, signal.SIGCONT)
             told |= living.keys()
             self._pause(_QUICK_TICK)
 
@@ -254,6 +304,11 @@ class Wrapper:
                 write_said(str(spec.get("engine")), *words)
             except OSError:
                 return  # a full disk; the general looks again
+
+    def _over_budget(self) -> str:
+        """Which limit refused it a call of the model, if one did."""
+        path = self._spec_path.removesuffix(".json") + STOPPED
+        return disk.head(path, 64).decode("ascii", "replace")
 
     def _wants_checks(self) -> bool:
         return bool(self._spec["verify"]) and self._reason in ("ended", "lingered") and self._won()
@@ -289,7 +344,7 @@ class Wrapper:
 
         status = self._await(self._start(["/bin/sh", "-c", command]), late)
         self._end_tree()
-        done: dict[str, object] = {"command": command, "code": os.waitstatus_to_exitcode(status)}
+        done: dict[str, object] = {"command": command, "code": self._exit_code(status)}
         if self._reason == LATE:
             self._reason, done[LATE] = before, clock.limit
         return done

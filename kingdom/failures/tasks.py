@@ -133,6 +133,19 @@ OF_TASKS = (
         "See the result's error; mend it, then: kingdom retry TASK.",
     ),
     Failure(
+        "sandbox_failed",
+        "retry",
+        "The soldier's sandbox could not be set up.",
+        "See what bubblewrap said: kingdom logs SOLDIER; and whether it works: kingdom doctor.",
+    ),
+    Failure(
+        "isolation_missing",
+        "never",
+        "The soldier was not started, because it needs a sandbox and this machine has none.",
+        "See what is missing with: kingdom doctor. To run members' work without one, set "
+        "runtime.isolation to off in config/local/system.yaml.",
+    ),
+    Failure(
         "engine_unsupported",
         "never",
         "The general does not support the engine that is configured.",
@@ -288,5 +301,12 @@ OF_TASKS = (
         "never",
         "The repository keeps large files with git-lfs, which is not installed.",
         "Install it with: apt-get install git-lfs. Or system.yaml: git.lfs set to false.",
+    ),
+    Failure(
+        "checkout_too_large",
+        "never",
+        "The files of the commit would take more room on disk than is allowed.",
+        "If they should: raise git.max_checkout_mb or git.max_checkout_files in system.yaml "
+        "(git.max_outside_checkout_mb and _files for work of people below member).",
     ),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from kingdom.models.action import Kind
-from kingdom.models.fields import Trust
+from kingdom.models.fields import Network, NetworkChoice, Trust
 from kingdom.models.manifest import Permissions
 from kingdom.models.task import Task
 from kingdom.outbound.credentials import own_variables
@@ -14,6 +14,8 @@ from kingdom.settings.loading import Settings
 BASIC = ("PATH", "HOME", "LANG", "TERM", "TZ", "TMPDIR", "USER", "SHELL")
 _LOCALE = "LC_"
 NOT_KNOWN: Trust = "outside"
+_WIDER: tuple[Network, ...] = ("none", "engine", "full")
+_SHELL = "Bash"
 
 
 def environment_for(
@@ -51,11 +53,32 @@ def tools_for(task: Task, permissions: Permissions) -> tuple[str, ...] | None:
     return tuple(tool for tool in permissions.tools if tool in narrowed.tools)
 
 
-def network_for(task: Task, permissions: Permissions) -> bool | None:
+def without_shell(tools: tuple[str, ...] | None, default: tuple[str, ...]) -> tuple[str, ...]:
+    """For soldiers that no sandbox surrounds."""
+    return tuple(tool for tool in tools or default if tool.partition("(")[0] != _SHELL)
+
+
+def network_for(task: Task, permissions: Permissions) -> Network:
+    """The narrower of what the manifest says of all work, and of work of this trust."""
     narrowed = permissions.by_trust.get(task.trust or NOT_KNOWN)
-    if permissions.network is False or narrowed is None or narrowed.network is None:
-        return permissions.network
-    return narrowed.network
+    said = [_network(permissions.network)]
+    if narrowed is not None and narrowed.network is not None:
+        said.append(_network(narrowed.network))
+    return min(said, key=_WIDER.index)
+
+
+def _network(choice: NetworkChoice) -> Network:
+    if choice is None or isinstance(choice, bool):
+        return "full" if choice else "engine"
+    return choice
+
+
+def hosts_for(task: Task, permissions: Permissions) -> tuple[str, ...]:
+    named = permissions.hosts or []
+    narrowed = permissions.by_trust.get(task.trust or NOT_KNOWN)
+    if narrowed is None or narrowed.hosts is None:
+        return tuple(named)
+    return tuple(host for host in named if host in narrowed.hosts)
 
 
 def actions_for(task: Task, permissions: Permissions) -> tuple[Kind, ...]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 
 from kingdom.engines.port import Engine
 from kingdom.runtime.config import Config
 
+_HOMES = {"claude": ("CLAUDE_CONFIG_DIR", ".claude"), "codex": ("CODEX_HOME", ".codex")}
 _STRUCTURED = {
     "claude": "Write no result file: report by calling the tool StructuredOutput, once, as the "
     "last thing you do. It takes the same object, without `task_id`.",
@@ -18,6 +20,17 @@ def variables_of(engine: Engine, config: Config) -> Sequence[str]:
     runtime = config.settings.system.runtime
     by_engine = {"claude": runtime.claude.env, "codex": runtime.codex.env}
     return by_engine.get(engine.name, ())
+
+
+def hosts_of(engine: Engine, config: Config) -> Sequence[str]:
+    """What the program itself has to reach."""
+    return config.settings.system.runtime.command.hosts if engine.name == "command" else ()
+
+
+def home_of(engine: Engine, environment: Mapping[str, str]) -> str:
+    """Where the user's own login is."""
+    variable, name = _HOMES[engine.name]
+    return environment.get(variable) or os.path.join(environment.get("HOME", ""), name)
 
 
 def is_structured(engine: Engine, config: Config) -> bool:

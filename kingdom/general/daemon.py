@@ -303,6 +303,10 @@ class General:
             if attempt.spec is not None and attempt.begun_at is None:
                 memory = self._config.current.settings.system.runtime.max_memory_mb
                 self._tender.start(attempt, self._launcher.argv(attempt.spec), memory)
+        waiting = (one.spec for one in self._attempts.values() if one.runner is None)
+        self._launcher.sandboxes.close_pipes(
+            {spec.soldier_id for spec in waiting if spec is not None}
+        )
 
     def _entries(self) -> list[Entry]:
         return [entry for one in self._attempts.values() if (entry := one.entry()) is not None]

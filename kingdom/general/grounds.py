@@ -26,7 +26,6 @@ from kingdom.general.actions.performing import Means, Outcome, perform
 from kingdom.general.checkouts.outgoing import Outgoing
 from kingdom.general.checkouts.repositories import Checkout, Repositories
 from kingdom.general.origin import origin_of
-from kingdom.general.spec import Spec
 from kingdom.models.task import Task
 from kingdom.outbound.credentials import Credentials
 from kingdom.runtime import held_actions
@@ -133,8 +132,7 @@ class Grounds:
 
     def prepare(self, task: Task, place: str, repo: str, config: Config) -> None:
         wish = origin_of(task, self.known_task).wish()
-        if task.trust != "member":
-            wish["submodules"] = False  # a fork may name another repository of the same owner
+        wish["trusted"] = task.trust == "member"
         ground = os.path.basename(place)
         self._ask(BEFORE, task.id, lambda: self.repositories(config).prepare(repo, ground, **wish))
 
@@ -287,12 +285,12 @@ def _named(config: Config) -> frozenset[str]:
     return frozenset(name for name in named if name)
 
 
-def checkout_of(spec: Spec) -> Checkout | None:
-    found = spec.checkout
-    return Checkout(**found) if found else None
+def checkout_of(found: Mapping[str, Any]) -> Checkout | None:
+    """As `spelled` wrote it."""
+    return Checkout(**{**found, "borrows": tuple(found.get("borrows", ()))}) if found else None
 
 
-def spelled(checkout: Checkout | None) -> Mapping[str, str]:
+def spelled(checkout: Checkout | None) -> Mapping[str, Any]:
     return asdict(checkout) if checkout is not None else {}
 
 

@@ -11,15 +11,17 @@ from typing import Any
 from kingdom.clock import Clock
 from kingdom.engines import attempts
 from kingdom.engines.choice import Engines
+from kingdom.engines.claude.settings_file import DEFAULT_TOOLS
 from kingdom.engines.port import Engine, Order
 from kingdom.engines.tree import MARK
 from kingdom.errors import KingdomError, NeverWorks
-from kingdom.general import allowance, budget, by_engine, workspace
+from kingdom.general import allowance, budget, by_engine, soldier_sandbox, workspace
 from kingdom.general.brief import guides
 from kingdom.general.brief.guides import Told
 from kingdom.general.checkouts.repositories import Checkout
 from kingdom.general.grounds import spelled
 from kingdom.general.purse import TASK, Allowed, Purse
+from kingdom.general.soldier_sandbox import Enclosure, SandboxBuilder
 from kingdom.general.spec import SoldierFiles, Spec
 from kingdom.models.report import report_schema
 from kingdom.models.task import Task
@@ -60,7 +62,7 @@ class _Job:
     config: Config
     general: General
     engine: Engine
-    environment: Mapping[str, str]
+    enclosure: Enclosure
     told: Told
     place: str
     checkout: Checkout | None
@@ -68,6 +70,14 @@ class _Job:
     spent_usd: float  # by earlier attempts at this task
     spent_is_guess: bool
     allowed: Allowed  # to this one
+
+    @property
+    def trust(self) -> str:
+        return self.task.trust or allowance.NOT_KNOWN
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        return self.enclosure.environment
 
     @property
     def workspace(self) -> str:
@@ -103,6 +113,7 @@ class Launcher:
         self._files = files
         self._clock = clock
         self._environment = own_command.on_path(base, environment)
+        self.sandboxes = SandboxBuilder(base, files, self._environment)
         self._numbers = count(1)
 
     def place_of(self, task: Task, attempt: int) -> str:
@@ -157,13 +168,7 @@ class Launcher:
             config=config,
             general=general,
             engine=engine,
-            environment=allowance.environment_for(
-                task,
-                general.manifest.permissions,
-                config.settings,
-                self._environment,
-                of_engine=by_engine.variables_of(engine, config),
-            ),
+            enclosure=self.sandboxes.enclose(task, config, general, engine),
             told=told,
             place=place,
             checkout=checkout,
@@ -194,6 +199,11 @@ class Launcher:
 
     def _home(self, job: _Job) -> str | None:
         """Where the engine keeps its own things, if that is not the user's home."""
+        if job.enclosure.is_sandbox:
+            return soldier_sandbox.engine_home(job.place, job.trust)
+        return self._home_outside(job)
+
+    def _home_outside(self, job: _Job) -> str | None:
         engine = job.engine.name
         if engine != "claude" or job.config.settings.system.runtime.claude.home == "user":
             return None
@@ -216,14 +226,22 @@ class Launcher:
             timeout_seconds=manifest.timeout_seconds,
             environment=job.environment,
             session_id=job.session_id,
-            tools=allowance.tools_for(task, manifest.permissions),
-            network=allowance.network_for(task, manifest.permissions),
+            tools=self._tools(job),
+            network=_may_reach_anything(job),
             home=self._home(job),
             budget_usd=job.allowed.usd,
             max_turns=manifest.limits.max_turns,
             model=manifest.model_for(job.engine.name),
             result_schema=report_schema() if is_structured else {},
+            isolation=job.enclosure.isolation,
         )
+
+    @staticmethod
+    def _tools(job: _Job) -> tuple[str, ...] | None:
+        tools = allowance.tools_for(job.task, job.general.manifest.permissions)
+        if job.enclosure.isolation != "narrow":
+            return tools
+        return allowance.without_shell(tools, DEFAULT_TOOLS)
 
     def _spec(self, job: _Job) -> Spec:
         manifest, now = job.general.manifest, self._clock.now().timestamp()
@@ -233,6 +251,7 @@ class Launcher:
         plan = job.engine.plan(order)
         for path, content in plan.files.items():
             disk.replace(path, content.encode(), sync=False)
+        is_checked = job.enclosure.isolation != "narrow" or job.trust == "member"
         return Spec(
             soldier_id=id_,
             task_id=job.task.id,
@@ -250,7 +269,7 @@ class Launcher:
             started_at=now,
             timeout_seconds=limit,
             deadline=now + 2 * limit + _MARGIN,
-            verify=list(manifest.verify),
+            verify=list(manifest.verify) if is_checked else [],
             verify_timeout_seconds=manifest.verify_timeout_seconds,
             session_id=plan.session_id or job.session_id,
             no_progress_seconds=manifest.limits.no_progress_seconds,
@@ -263,6 +282,19 @@ class Launcher:
             told=job.told_of_progress,
             place=job.place,
             checkout=spelled(job.checkout),
+            isolation=job.enclosure.isolation,
+            sandbox=self.sandboxes.section(
+                job.enclosure,
+                job.engine,
+                order,
+                plan,
+                job.config,
+                job.general,
+                place=job.place,
+                borrows=job.checkout.borrows if job.checkout else (),
+                login_home=self._home_outside(job),
+                limits=self._purse.limits(job.engine.name, job.allowed),
+            ),
         )
 
     def _furnished(self, job: _Job) -> Spec:
@@ -272,6 +304,7 @@ class Launcher:
             disk.make_directory(os.path.dirname(spec.result_path))
             self._files.name_soldier(spec)
             workspace.prepare(job.place, _description(job, spec), job.told.guide)
+            self.sandboxes.hand_over_keys(job.enclosure, spec.soldier_id)
         except OSError:
             self._files.put_away(spec)
             raise
@@ -287,6 +320,11 @@ def _check_budget(job: _Job) -> None:
     if whose == TASK and left is not None and budget.is_spent(left, job.spent_usd):
         how = "counted as spent, in part by a guess" if job.spent_is_guess else "spent"
         raise BudgetExceeded(f"${job.spent_usd:.2f} of ${left + job.spent_usd:.2f} are {how}.")
+
+
+def _may_reach_anything(job: _Job) -> bool:
+    network = allowance.network_for(job.task, job.general.manifest.permissions)
+    return network == "full" and job.enclosure.isolation != "narrow"
 
 
 def _metrics_of_session(job: _Job, session_id: str | None) -> Mapping[str, Any]:

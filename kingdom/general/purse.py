@@ -57,6 +57,17 @@ class Purse:
             found += [Allowed(float(left), limit) for limit, left, _ in of_today]
         return min(found, key=lambda one: one.usd or 0.0, default=Allowed(None))
 
+    def limits(self, engine: str, allowed: Allowed) -> dict[str, Any]:
+        """For whoever watches the calls of one attempt."""
+        tells_price, limits = engine in TELL_PRICES, self._limits
+        return {
+            "usd": allowed.usd if tells_price else None,
+            "tokens": None if tells_price else limits.per_task_tokens,
+            "day": self._today().date if self._is_limited else "",
+            "day_usd": limits.daily_budget_usd if tells_price else None,
+            "general_usd": limits.per_general_usd if tells_price else None,
+        }
+
     def note(self, spec: Spec, ended_at: float, repo: str, metrics: Mapping[str, Any]) -> None:
         """What an attempt cost, before anything follows from its end."""
         moment = datetime.fromtimestamp(ended_at, UTC)

@@ -9,8 +9,7 @@ from __future__ import annotations
 from kingdom.failures import FAILURES
 from kingdom.general.actions.jobs import lineage_of
 from kingdom.general.attempt import Attempt
-from kingdom.general.checkouts.repositories import Checkout
-from kingdom.general.grounds import Grounds, Wanted
+from kingdom.general.grounds import Grounds, Wanted, checkout_of
 from kingdom.general.reporting import Reporter
 from kingdom.general.verdicts import Judgement
 from kingdom.models.manifest import Manifest
@@ -52,7 +51,7 @@ class Releases:
         if not attempt.told_of_start:
             self._reporter.started(attempt)
             attempt.told_of_start = True
-        checkout = Checkout(**found.checkout) if found.checkout else None
+        checkout = checkout_of(found.checkout)
         wanted = Wanted(found.attempt, checkout, found.actions, found.released)
         lineage = lineage_of(task, self._grounds.known_task)
         self._grounds.wind_up(task, wanted, lineage, self._setting.config.current)

@@ -257,6 +257,7 @@ class Reporter:
             "duration_seconds": round(max(worked, 0.0), 3),
             "attempts": attempt.number,
             "engine": spec.engine,
+            "isolation": spec.isolation,
             "soldier_id": spec.soldier_id,
         }
 

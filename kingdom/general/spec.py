@@ -68,7 +68,9 @@ class Spec:
     budget_of: str = ""  # whose limit that is: of its task, its general today, or all today
     told: Mapping[str, Any] = field(default_factory=dict)  # to its thread: `at`, `text`, `message`
     place: str = ""  # the task's own directory, with what it was told
-    checkout: Mapping[str, str] = field(default_factory=dict)
+    checkout: Mapping[str, Any] = field(default_factory=dict)
+    isolation: str = "off"
+    sandbox: Mapping[str, Any] = field(default_factory=dict)  # see kingdom.engines.sandbox.run
     paused_seconds: float = 0.0
     frozen_at: float | None = None
 
@@ -105,6 +107,7 @@ class Ended:
     signal: int | None = None
     verify: list[dict[str, Any]] = field(default_factory=list)
     worked_seconds: float | None = None  # its program, without the checks
+    over_budget: str = ""  # the limit that refused it a call of the model
 
     def worked(self, spec: Spec) -> float:
         if self.worked_seconds is None:

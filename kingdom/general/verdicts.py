@@ -13,7 +13,8 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from kingdom.engines.port import Verdict
-from kingdom.engines.wrapper import FLOODED, LATE
+from kingdom.engines.sandbox.metering import TOKENS
+from kingdom.engines.wrapper import FLOODED, LATE, NO_SANDBOX
 from kingdom.errors import InvalidFile
 from kingdom.failures import FAILURES, Failure
 from kingdom.general import budget
@@ -170,6 +171,8 @@ def _found_fault(
     code, error = _ended_by_us(spec, ended)
     if code:
         return code, error
+    if ended.over_budget and raw.result is None:
+        return _over_budget(ended.over_budget)
     if verdict.failure:
         return verdict.failure, verdict.error
     if raw.result is None:
@@ -177,10 +180,19 @@ def _found_fault(
     return _of_result(spec, ended, raw.result)
 
 
+def _over_budget(limit: str) -> tuple[str, str]:
+    if limit in (DAY, GENERAL):
+        return "day_budget_spent", "It was stopped before a call that might have exceeded it."
+    what = "tokens (per_task_tokens)" if limit == TOKENS else "budget"
+    return "budget_exceeded", f"It was stopped before a call beyond the {what} of its task."
+
+
 def _ended_by_us(spec: Spec, ended: Ended) -> tuple[str, str]:
     """Whoever was ended for its time or its noise has no say any more, whatever it wrote."""
     if ended.reason == FLOODED:
         return "too_much_output", f"It printed more than {spec.max_output_bytes or 0:,} bytes."
+    if ended.reason == NO_SANDBOX:
+        return "sandbox_failed", ""
     if ended.reason not in ("asked", "deadline"):
         return "", ""
     worked = ended.worked(spec)

@@ -50,7 +50,7 @@ class WindingUp:
         lineage = lineage_of(task, self._grounds.known_task)
         said, config = judgement.result, self._setting.config.current
         actions = said.actions if said is not None and said.status == "success" else None
-        wanted = Wanted(spec.soldier_id, checkout_of(spec), actions)
+        wanted = Wanted(spec.soldier_id, checkout_of(spec.checkout), actions)
         self._grounds.wind_up(task, wanted, lineage, config)
         return False
 

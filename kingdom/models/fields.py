@@ -34,6 +34,8 @@ Source = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]*$", max_len
 Priority = Literal["normal", "high", "low"]
 Urgency = Literal["normal", "high", "urgent"]
 Trust = Literal["member", "outside", "fork", "bot"]
+Network = Literal["none", "engine", "full"]
+NetworkChoice = bool | Network | None
 
 
 # One moment is read and written many times on a message's way; the conversions cost more than that.

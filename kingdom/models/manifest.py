@@ -9,9 +9,16 @@ from pydantic import AfterValidator, Field, StringConstraints
 from pydantic_core import PydanticCustomError
 
 from kingdom.models.action import Kind
-from kingdom.models.fields import GeneralName, NonEmpty, Priority, TaskType, Trust
+from kingdom.models.fields import (
+    GeneralName,
+    NetworkChoice,
+    NonEmpty,
+    Priority,
+    TaskType,
+    Trust,
+)
 from kingdom.settings.layers import Layers
-from kingdom.settings.section import Positive, Seconds, Section, Variable
+from kingdom.settings.section import Host, IsolationChoice, Positive, Seconds, Section, Variable
 from kingdom.settings.wording import shown
 from kingdom.settings.yaml_file import read_document
 
@@ -65,7 +72,17 @@ class Allowed(Section):
     env: list[Variable] | None = Field(
         default=None, description="Environment variables passed on besides the basic ones."
     )
-    network: bool | None = None
+    network: NetworkChoice = Field(
+        default=None,
+        description="none, engine (the model, and `hosts`) or full. true is full, false is engine; "
+        "absent: engine.",
+    )
+    hosts: list[Host] | None = Field(
+        default=None,
+        description="What network: engine lets through besides the model: host, *.host or "
+        "host:port.",
+        examples=[["pypi.org", "*.pythonhosted.org"]],
+    )
     actions: list[Kind] | None = Field(
         default=None,
         description="What the general does outside on a soldier's word: review, comment, push, "
@@ -103,6 +120,22 @@ class Limits(Section):
     )
 
 
+class SandboxFiles(Section):
+    """What soldiers see of the owner's files, besides the system's programs."""
+
+    read: list[str] = Field(
+        default_factory=list,
+        description="Paths they may read, such as toolchains; those that are missing are left out.",
+        examples=[["~/.cargo/bin", "~/.rustup"]],
+    )
+    cache: list[str] = Field(
+        default_factory=list,
+        description="Paths they may write, such as package caches; each general has its own, "
+        "apart for each trust.",
+        examples=[["~/.cache/pip"]],
+    )
+
+
 class Manifest(Section):
     """A general: what it takes up, what its soldiers may do, how its work is checked."""
 
@@ -124,6 +157,10 @@ class Manifest(Section):
     default_repo: str | None = None
     max_soldiers: Positive | None = Field(default=None, description="Absent: only king.yaml's.")
     permissions: Permissions = Field(default_factory=Permissions)
+    isolation: IsolationChoice | None = Field(
+        default=None, description="As runtime.isolation of system.yaml; the stricter one counts."
+    )
+    sandbox: SandboxFiles = Field(default_factory=SandboxFiles)
     verify: list[NonEmpty] = Field(
         default_factory=list, description="Commands that must pass after a success."
     )

@@ -244,13 +244,24 @@ def _engine(settings: Settings, environment: Mapping[str, str], base: BaseDir) -
     from kingdom.engines.choice import availability
 
     found = availability(settings, environment, base.root)
+    runtime = settings.system.runtime
     return {
-        "name": settings.system.runtime.engine,
+        "name": runtime.engine,
+        "isolation": runtime.isolation,
+        "no_sandbox": _no_sandbox(base),
         "available": found.available,
         "reason": found.reason or None,
         "remedy": found.remedy or None,
         "until": None if found.until is None else found.until.isoformat(),
     }
+
+
+def _no_sandbox(base: BaseDir) -> str | None:
+    """Why soldiers have none, as generals last found it."""
+    told = read_json(base.path("state", "isolation.json"))
+    if not isinstance(told, dict) or told.get("works"):
+        return None
+    return f"{told.get('reason', '')} {told.get('remedy', '')}".strip() or None
 
 
 def frozen(base: BaseDir) -> dict[str, Any]:

@@ -48,7 +48,11 @@ def _write(base: BaseDir) -> None:
     disk.set_mode(path, 0o755)
 
 
-def _text() -> str:
+def argv() -> list[str]:
+    """What it runs."""
     root = os.path.dirname(os.path.dirname(os.path.abspath(kingdom.__file__)))
-    words = [sys.executable, "-I", "-c", _START.format(root=root)]
-    return f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n'
+    return [sys.executable, "-I", "-c", _START.format(root=root)]
+
+
+def _text() -> str:
+    return f'#!/bin/sh\nexec {shlex.join(argv())} "$@"\n'

@@ -109,16 +109,20 @@ class TokenLimits(Section):
     """What soldiers may cost."""
 
     daily_budget_usd: Annotated[float, Field(gt=0)] | None = Field(
-        default=None, description="Absent: no limit.", examples=[50.0]
+        default=20.0, description="null: no limit.", examples=[50.0]
     )
     warning_pct: Percent = Field(
         default=70.0, description="Of the budget; above, only urgent work is admitted."
     )
     critical_pct: Percent = Field(default=90.0, description="Above, no work is admitted.")
     per_task_usd: Annotated[float, Field(gt=0)] | None = Field(
-        default=None,
-        description="Of all attempts at a task; a general's manifest may say less.",
+        default=3.0,
+        description="Of all attempts at a task; a general's manifest may say less. null: no limit.",
         examples=[5.0],
+    )
+    per_task_tokens: Positive | None = Field(
+        default=2_000_000,
+        description="Of each attempt on an engine that tells no price (codex). null: no limit.",
     )
     per_general_usd: Annotated[float, Field(gt=0)] | None = Field(
         default=None, description="Of each general in a day. Absent: no limit.", examples=[20.0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
@@ -81,3 +81,22 @@ def polling_interval(role: str) -> Any:
         default=float(ROLES[role].poll_seconds),
         description="Longest wait before looking again; arrivals are noticed at once.",
     )
+
+
+def _host_name(text: str) -> str:
+    if re.fullmatch(r"(?:\*\.)?[A-Za-z0-9][A-Za-z0-9.-]*(?::[0-9]{1,5})?", text) is None:
+        raise PydanticCustomError(
+            "host", "must be a host such as pypi.org, *.example.com or git.example.com:8443"
+        )
+    return text
+
+
+Host = Annotated[str, AfterValidator(_host_name)]
+
+
+def _off_is_a_word(value: object) -> object:
+    """YAML takes a bare `off` for false."""
+    return "off" if value is False else value
+
+
+IsolationChoice = Annotated[Literal["auto", "required", "off"], BeforeValidator(_off_is_a_word)]

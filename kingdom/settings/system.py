@@ -10,7 +10,15 @@ from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 from kingdom.settings.addresses import RepositoryRefused, read_url
-from kingdom.settings.section import Pause, Positive, Seconds, Section, Variable
+from kingdom.settings.section import (
+    Host,
+    IsolationChoice,
+    Pause,
+    Positive,
+    Seconds,
+    Section,
+    Variable,
+)
 
 BUS_VARIABLE = "KINGDOM_BUS"
 
@@ -151,6 +159,11 @@ class Command(Section):
         description="Program and arguments; the prompt comes on its standard input.",
         examples=[["./my-agent", "--fast"]],
     )
+    hosts: list[Host] = Field(
+        default_factory=list,
+        description="What the program itself has to reach, such as its model.",
+        examples=[["api.example.com"]],
+    )
 
 
 class Runtime(Section):
@@ -160,6 +173,16 @@ class Runtime(Section):
         default="claude",
         description="Who does the work: claude, codex, command, or rehearsal (a scripted soldier "
         "that only shows how things go).",
+    )
+    isolation: IsolationChoice = Field(
+        default="auto",
+        description="auto: soldiers run in a sandbox; where there is none, without a shell. "
+        "required: nothing runs without one. off: members' work runs as you do. A manifest may be "
+        "stricter.",
+    )
+    max_processes: Positive = Field(default=4096, description="Of one soldier, in its sandbox.")
+    max_file_mb: Positive = Field(
+        default=8192, description="The largest file that a soldier may write, in its sandbox."
     )
     max_output_mb: Positive = Field(
         default=256,
@@ -233,7 +256,20 @@ class GitHosts(Section):
         "versions of them soldiers cannot see.",
     )
     submodules: bool = Field(default=True, description="For members' work only.")
-    lfs: bool = Field(default=True, description="Fetch large files, where a repository has them.")
+    lfs: bool = Field(
+        default=True,
+        description="Fetch large files, where a repository has them; for members' work only.",
+    )
+    max_checkout_mb: Positive = Field(
+        default=4096, description="What the files of a checkout may take on disk."
+    )
+    max_checkout_files: Positive = Field(default=200_000, description="How many they may be.")
+    max_outside_checkout_mb: Positive = Field(
+        default=1024, description="The same for work of people below member."
+    )
+    max_outside_checkout_files: Positive = Field(
+        default=50_000, description="The same for work of people below member."
+    )
     name: str = Field(default="kingdom", min_length=1, description="Whom soldiers commit as.")
     email: str = Field(default="kingdom@localhost", min_length=1)
 

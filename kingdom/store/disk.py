@@ -21,6 +21,7 @@ from kingdom.store.paths import TEMPORARY_PREFIX
 from kingdom.store.rights import MODE, open_rightly, refuse_irregular
 
 ASIDE = ".aside"  # what was in the way of a file, or was there and could not be read
+_PIECE = 1024 * 1024
 
 Stamp = tuple[int, int]
 
@@ -128,6 +129,32 @@ def link_in(source: str, target: str) -> None:
     os.unlink(source)
 
 
+def link_or_copy(source: str, target: str) -> None:
+    """A second name for a file, or a copy where the file system has none. Someone else may change
+    the source meanwhile: what then is not a regular file is not taken."""
+    try:
+        os.link(source, target, follow_symlinks=False)
+    except OSError as error:
+        if error.errno not in (errno.EXDEV, errno.EMLINK, errno.EPERM):
+            raise
+        copy(source, target)
+    if os.path.islink(target) or not os.path.isfile(target):
+        os.unlink(target)
+
+
+def copy(source: str, target: str, limit: int | None = None) -> None:
+    """A regular file's content and its times, as a new file; no link is followed, and none that is
+    larger than the limit is copied."""
+    with _opened(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK) as given:
+        facts = refuse_irregular(given, source)
+        if limit is not None and facts.st_size > limit:
+            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), source)
+        with _opened(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL) as made:
+            while data := os.read(given, _PIECE):
+                write_all(made, data)
+        os.utime(target, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+
+
 def move_anything(source: str, target: str) -> None:
     """The same for what may be a directory or a device, where a link is no way out."""
     if not rename(source, target, NO_REPLACE):
@@ -164,6 +191,20 @@ def clear_away(path: str) -> None:
 def remove_directory(path: str) -> None:
     """An empty one; OSError if there is something in it."""
     os.rmdir(path)
+
+
+def make_pipe(path: str, data: bytes) -> int:
+    """A named pipe with this in it, for as long as the descriptor is open."""
+    os.mkfifo(path, 0o600)
+    descriptor = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+    os.write(descriptor, data)
+    return descriptor
+
+
+def drain(path: str, limit: int) -> bytes:
+    """What is in a pipe now; never waits."""
+    with _opened(path, os.O_RDONLY | os.O_NONBLOCK) as descriptor:
+        return os.read(descriptor, limit)
 
 
 def set_mode(path: str, mode: int) -> None:

@@ -21,7 +21,7 @@ from tests.support.processes import descendants, is_alive
 from tests.support.siege import GENERAL, REPORT, WORK, Siege
 from tests.support.waiting import PATIENCE, eventually
 
-ERRANDS = ("fetch", "worktree add", "push")
+ERRANDS = ("fetch", "read-tree", "push")
 # Its git was about to begin; is at work; has ended.
 MOMENTS = ("before", "meanwhile", "after")
 _GIT = """\
@@ -70,7 +70,7 @@ def besieged(directory: Path, url: str = "") -> Iterator[tuple[Siege, Orders]]:
     script = directory / "soldier.sh"
     script.write_text(f"#!/bin/sh\n{WORK}{REPORT}")
     script.chmod(0o755)
-    runtime = {"engine": "command", "command": {"argv": [str(script)]}}
+    runtime = {"engine": "command", "isolation": "off", "command": {"argv": [str(script)]}}
     orders = Orders(directory)
     with FakeGitHub() as hub:
         siege = Siege(directory, hub, runtime, {"PATH": orders.path}, url)

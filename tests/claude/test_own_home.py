@@ -1,4 +1,4 @@
-"""A general whose soldiers have a home of their own; the user's is left as it was."""
+"""Sessions lie in the task's own directory; the user's home is left as it was."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_session_goes_on_after_a_question_and_nothing_in_the_user_s_home_is_to
         say("Bye."),
         to="paint",
     )
-    claude = {"command": new_claude(), "max_retries": 0, "home": "general"}
+    claude = {"command": new_claude(), "max_retries": 0}
     system = {"runtime": {"engine": "claude", "claude": claude}}
     with realm(model, scratch, system=system) as base:
         home = scratch / "home"
@@ -45,7 +45,7 @@ def test_a_session_goes_on_after_a_question_and_nothing_in_the_user_s_home_is_to
         (home / ".claude" / "settings.json").write_text(json.dumps({"model": "of the user"}))
         before = tree(home)
         task = ended(base, send(base, "paint"))["task_id"]
-        own = Path(base.path("state", "engines", "claude", "gen-trial"))
+        own = Path(base.workspace, "gen-trial", task, ".engine", "member")
         (session,) = own.glob("projects/*/*.jsonl")
         eventually(lambda: task in kingdom("ask", base=base).out, "it is asked")
         assert kingdom("answer", task, "yes", base=base).code == 0

@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import replace
 from pathlib import Path
-from subprocess import Popen
 
 import pytest
 
 from tests.claude.camp import Camp
-from tests.support import programs
-from tests.support.scripted_model import Turn, say, use
+from tests.support.scripted_model import say, use
 
 
 def settings_that_run(command: str, **more: object) -> str:
     hook = {"hooks": [{"type": "command", "command": command}]}
     return json.dumps({"hooks": {"PostToolUse": [{"matcher": "*", **hook}]}, **more})
-
-
-def search(path: str) -> Turn:
-    return use("Grep", pattern="PLAN.ED", path=path, output_mode="content")
 
 
 def test_with_tools_named_it_may_use_those_and_write_its_result(camp: Camp) -> None:
@@ -86,67 +79,6 @@ def test_a_workspace_and_a_state_behind_links_are_no_obstacle(camp: Camp) -> Non
         assert "denied_tools" not in run.metrics
         for name in ("one", "two", "raw.json"):
             (real / name).unlink()
-
-
-@pytest.mark.long
-def test_no_credentials_are_read(camp: Camp) -> None:
-    places = [
-        ".ssh/id", ".aws/credentials", ".azure/tokens.json", ".docker/config.json", ".gnupg/key",
-        ".npmrc", ".pypirc", ".netrc", ".git-credentials", ".config/git/credentials",
-    ]  # fmt: skip
-    for place in places:
-        path = camp.home / place
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("PLANTED", "utf-8")
-    camp.play(
-        *(use("Read", file_path=str(camp.home / place)) for place in places),
-        use("Bash", command="cat ~/.ssh/id"),
-        say("Hm."),
-    )
-    assert "PLANTED" not in "".join(request.text for request in camp.model.requests)
-
-
-def planted(camp: Camp) -> list[Path]:
-    """A spec and settings with a secret in them."""
-    paths = [
-        Path(camp.base.soldiers, "soldier-1-1.json"),
-        Path(camp.base.config, "local", "system.yaml"),
-    ]
-    for path in paths:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("PLANTED", "utf-8")
-    return paths
-
-
-def test_nobody_else_s_environment_is_read(camp: Camp) -> None:
-    """Neither from the kernel nor from the specs that generals write."""
-    spec, _ = planted(camp)
-    with Popen(["sleep", "300"], env={**os.environ, "GH_TOKEN": "PLANTED"}) as other:
-        pid, environ = other.pid, f"/proc/{other.pid}/environ"
-        camp.play(
-            use("Read", file_path=environ),
-            use("Read", file_path=f"/proc/{pid}/task/{pid}/environ"),
-            search(environ),
-            search(f"/proc/{pid}/task/{pid}/environ"),
-            search(f"/proc/{pid}/task/{pid}"),
-            search(f"/proc/self/root{environ}"),
-            use("Read", file_path=str(spec)),
-            search(str(spec)),
-            say("Hm."),
-            tools=("Read", "Grep", "Glob"),
-        )
-        other.kill()
-    assert len(camp.model.requests) > 8
-    assert "PLANTED" not in camp.model.requests[-1].text
-
-
-@pytest.mark.parametrize("program", [programs.new_claude], indirect=True)  # older ones find it
-def test_nor_found_by_a_search_from_above(camp: Camp) -> None:
-    planted(camp)
-    searches = [search(place) for place in (camp.base.state, camp.base.config)]
-    camp.play(*searches, say("Hm."), tools=("Grep",))
-    assert len(camp.model.requests) > 2
-    assert "PLANTED" not in camp.model.requests[-1].text
 
 
 def test_a_repository_cannot_run_hooks_or_servers_or_redirect_the_login(camp: Camp) -> None:

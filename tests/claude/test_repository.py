@@ -94,7 +94,7 @@ def _have_none_of(
 ) -> None:
     """No file of the kingdom's or of the soldier's home, where its program keeps the sessions; not
     the program's own environment nor that of its commands; and nothing that reached the model."""
-    sessions = list(home.glob(".claude/projects/*/*.jsonl"))
+    sessions = list(Path(base.workspace).glob("*/*/.engine/*/projects/*/*.jsonl"))
     assert sessions
     places = {
         "the program's environment": seen,

@@ -78,7 +78,8 @@ def test_what_was_done_is_told_also_when_what_is_left_cannot_be_kept(
     barracks.package(permissions={"actions": ["comment"]})
     reported = report({"status": "success", "summary": "done", "actions": [COMMENT]})
     barracks.command(
-        f'echo two > a.txt; touch "$(git rev-parse --git-common-dir)/refs/kingdom"\n{reported}',
+        'echo two > a.txt; touch "$(cat .git/objects/info/alternates)/../refs/kingdom"\n'
+        f"{reported}",
         git={"url": f"{tmp_path}/{{repo}}.git", "use_gh": False},
     )
     with FakeGitHub() as hub:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import shutil
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,7 @@ from kingdom.clients.git_faults import (
 )
 from kingdom.general.checkouts.filling import LfsMissing
 from kingdom.general.checkouts.repositories import Checkout
+from kingdom.general.grounds import checkout_of, spelled
 from kingdom.runtime.processes import until
 from tests.support.git_remotes import BareRemote, Realm, git, git_server, kept_files
 
@@ -57,6 +60,18 @@ def test_a_task_gets_a_worktree_of_its_own_on_a_branch_of_its_own(realm: Realm) 
     assert text(other, "a.txt") == "one\n"
     assert one.clone == other.clone
     assert realm.leftovers() == []
+
+
+def test_a_spec_carries_what_a_checkout_borrows_also_one_of_the_version_before(
+    realm: Realm,
+) -> None:
+    realm.remote()
+    found = realm.repositories().prepare("acme/shop", "task-1")
+    written = json.loads(json.dumps(spelled(found)))
+    assert checkout_of(written) == found
+    del written["borrows"]
+    older = checkout_of(written)
+    assert older == replace(found, borrows=())
 
 
 def test_what_was_pushed_meanwhile_is_there_for_the_next_task(realm: Realm) -> None:
@@ -144,33 +159,50 @@ def test_an_existing_worktree_is_used_as_it_was_left_also_without_a_network(real
 
 @pytest.mark.parametrize(
     "damage",
-    ["pointer gone", "pointer elsewhere", "index cut", "admin gone", "HEAD nonsense", "a file"],
-)
+    ["git gone", "git a file", "git a link", "objects a link", "packed refs a directory",
+     "index cut", "HEAD nonsense", "a file", "a link"],
+)  # fmt: skip
 def test_a_broken_worktree_is_moved_aside_with_all_that_is_in_it(realm: Realm, damage: str) -> None:
     realm.remote()
     found = realm.repositories().prepare("acme/shop", "task-1")
-    place, admin = Path(found.path), Path(found.clone, "worktrees", "task-1")
+    place, own = Path(found.path), Path(found.path, ".git")
+    elsewhere = realm.root / "elsewhere"
     (place / "mine.txt").write_text("mine")
     match damage:
-        case "pointer gone":
-            (place / ".git").unlink()
-        case "pointer elsewhere":
-            (place / ".git").write_text("gitdir: /etc\n")
+        case "git gone":
+            shutil.rmtree(own)
+        case "git a file":
+            shutil.rmtree(own)
+            own.write_text("gitdir: /etc\n")
+        case "git a link" | "objects a link":
+            moved = own if damage == "git a link" else own / "objects"
+            moved.rename(elsewhere)
+            moved.symlink_to(elsewhere)
+        case "packed refs a directory":
+            (own / "packed-refs").unlink()
+            (own / "packed-refs").mkdir()
         case "index cut":
-            os.truncate(admin / "index", 20)
-        case "admin gone":
-            shutil.rmtree(admin)
+            os.truncate(own / "index", 20)
         case "HEAD nonsense":
-            (admin / "HEAD").write_text("what?\n")
+            (own / "HEAD").write_text("what?\n")
         case "a file":
             shutil.rmtree(place)
             place.write_text("mine")
+        case "a link":
+            place.rename(elsewhere)
+            place.symlink_to(elsewhere)
+    before = _listing(elsewhere)
     again = realm.repositories().prepare("acme/shop", "task-1")
     assert again.path == found.path
     assert is_clean(again)
+    assert _listing(elsewhere) == before
     aside = place.with_name("repo.broken-1")
     assert (aside if damage == "a file" else aside / "mine.txt").read_text() == "mine"
     assert [facts.path for facts in realm.repositories().survey().aside] == [str(aside)]
+
+
+def _listing(place: Path) -> list[tuple[str, int]]:
+    return sorted((str(path), path.stat().st_mtime_ns) for path in place.rglob("*"))
 
 
 def test_locks_of_a_git_that_was_killed_do_not_stop_the_next_one(realm: Realm) -> None:
@@ -182,41 +214,32 @@ def test_locks_of_a_git_that_was_killed_do_not_stop_the_next_one(realm: Realm) -
         path = Path(found.clone, name)
         path.touch()
         os.utime(path, (long_ago, long_ago))
-    Path(found.clone, "worktrees/task-1/index.lock").touch()
+    Path(found.path, ".git/index.lock").touch()
     realm.repositories().prepare("acme/shop", "task-2")
     again = realm.repositories().prepare("acme/shop", "task-1")
     git(again.path, "add", "-A")
     assert [name for name in stale if Path(found.clone, name).exists()] == []
 
 
-def test_names_of_branches_that_are_taken_are_passed_over(realm: Realm) -> None:
+def test_the_branch_of_a_worktree_that_was_moved_aside_is_not_used_again(realm: Realm) -> None:
     realm.remote()
     repositories = realm.repositories()
     first = repositories.prepare("acme/shop", "task-1")
-    git(first.path, "branch", "kingdom/task-2")
-    git(first.path, "checkout", "-q", "kingdom/task-2")
-    second = repositories.prepare("acme/shop", "task-2")
-    assert second.branch == "kingdom/task-2-2"
-    git(first.path, "branch", "-D", "kingdom/task-1")
-    git(first.path, "checkout", "-q", "--detach")
-    git(second.path, "checkout", "-q", "--detach")
-    git(first.path, "branch", "-D", "kingdom/task-2", "kingdom/task-2-2")
-    git(first.path, "branch", "kingdom")  # kingdom/… cannot be made beside it
-    assert repositories.prepare("acme/shop", "task-3").branch == "kingdom-task-3"
+    Path(first.path, ".git/index").unlink()
+    again = repositories.prepare("acme/shop", "task-1")
+    assert (first.branch, again.branch) == ("kingdom/task-1", "kingdom/task-1-2")
+    assert git(f"{first.path}.broken-1", "rev-parse", "HEAD") == first.head  # it still borrows
 
 
-@pytest.mark.parametrize("forgotten", [False, True])
-def test_a_branch_left_by_an_earlier_worktree_is_kept_before_it_begins_anew(
-    realm: Realm, forgotten: bool
-) -> None:
+def test_what_was_kept_of_a_worktree_that_someone_deleted_stays(realm: Realm) -> None:
     remote = realm.remote()
-    found = realm.repositories().prepare("acme/shop", "task-1")
+    repositories = realm.repositories()
+    found = repositories.prepare("acme/shop", "task-1")
     Path(found.path, "a.txt").write_text("work")
     git(found.path, "commit", "-qam", "work")
     tip = git(found.path, "rev-parse", "HEAD")
+    repositories.keep("task-1")
     shutil.rmtree(found.path)
-    if forgotten:
-        shutil.rmtree(Path(found.clone, "worktrees"))
     again = realm.repositories().prepare("acme/shop", "task-1")
     assert again.head == remote.refs()["refs/heads/main"]
     assert again.branch == "kingdom/task-1"
@@ -401,7 +424,10 @@ def test_large_files_come_and_go_with_git_lfs(realm: Realm) -> None:
     content = "large content"
     hashed = hashlib.sha256(content.encode()).hexdigest()
     pointer = f"version https://git-lfs.github.com/spec/v1\noid sha256:{hashed}\nsize 13\n"
-    remote = realm.remote(**{".gitattributes": attributes, "big.bin": pointer})
+    elsewhere = "[lfs]\n\turl = http://127.0.0.1:1/\n\tpushurl = http://127.0.0.1:1/\n"
+    first = {".gitattributes": attributes, "big.bin": pointer, ".lfsconfig": elsewhere}
+    remote = realm.remote(**first)
+    remote.pull_request(7, {"a.txt": "x"})
     with git_server(realm.remotes, "token-for-large-files") as server:
         server.large[hashed] = content.encode()
         realm.settings["url"] = server.url
@@ -411,12 +437,35 @@ def test_large_files_come_and_go_with_git_lfs(realm: Realm) -> None:
         assert text(found, "big.bin") == content
         assert is_clean(found)
         assert repositories.keep("task-1") == []
+        assert f"{found.clone}/lfs" in found.borrows
+        Path(found.path, "big.bin").unlink()
+        git(found.path, "checkout", "big.bin")  # from what it borrows
+        assert text(found, "big.bin") == content
         Path(found.path, "other.bin").write_text("another large one")
         git(found.path, "add", "-A")
         git(found.path, "commit", "-qm", "large")
         repositories.push(found, "large")
+        outside = repositories.prepare("acme/shop", "task-2", pull_request=7, trusted=False)
+        assert text(outside, "big.bin") == pointer
+        assert is_clean(outside)
+        assert repositories.keep("task-2") == []
     assert b"another large one" in server.large.values()
     assert "git-lfs" in git(remote.path, "cat-file", "blob", "large:other.bin")
+
+
+def test_large_files_come_from_the_repository_s_own_host(realm: Realm) -> None:
+    remote = realm.remote(**{"a.txt": "x", ".lfsconfig": "[lfs]\n\turl = https://elsewhere/\n"})
+    remote.pull_request(7, {"b.txt": "x"})
+    with git_server(realm.remotes) as server:
+        realm.settings["url"] = server.url
+        repositories = realm.repositories()
+        Path(repositories.prepare("acme/shop", "task-1").clone, "lfs").mkdir()
+        member = repositories.prepare("acme/shop", "task-2")
+        outside = repositories.prepare("acme/shop", "task-3", pull_request=7, trusted=False)
+    own = f"{server.url.replace('{repo}', 'acme/shop')}/info/lfs"
+    for key in ("lfs.url", "lfs.pushurl"):
+        assert git(member.path, "config", key) == own
+    assert "lfs" not in Path(outside.path, ".git/config").read_text()
 
 
 def test_a_deadline_ends_git_and_all_that_it_started(realm: Realm) -> None:

@@ -98,7 +98,7 @@ def test_keeping_twice_makes_nothing_twice_and_loses_nothing(soldier: Soldier) -
 
 
 def test_a_change_right_after_the_index_was_written_is_seen_later_too(soldier: Soldier) -> None:
-    index = Path(soldier.checkout.clone, "worktrees", TASK, "index")
+    index = soldier.place / ".git" / "index"
     changed = soldier.place / "a.txt"
     while True:  # both within one second, which is as exactly as git looks
         soldier.commit("a.txt", str(time.time()))
@@ -224,7 +224,7 @@ def test_all_stashes_are_kept_and_then_taken_off_the_list(soldier: Soldier) -> N
     contents = {soldier.files(f"{name.rpartition('/')[2]}")["a.txt"] for name in refs}
     assert contents == {"stash 0", "stash 1", "stash 2"}
     assert soldier.files("stash^3") == {"untracked-2": "also"}
-    assert git(other.path, "stash", "list").count("\n") == 0
+    assert git(other.path, "stash", "list").count("\n") == 0  # one
     git(other.path, "stash", "pop")
     assert Path(other.path, "a.txt").read_text() == "of another task"
 
@@ -308,13 +308,11 @@ def test_a_worktree_that_the_soldier_added_is_kept_too(soldier: Soldier) -> None
 
 
 def test_a_soldier_who_began_a_new_repository_over_the_old_loses_nothing(soldier: Soldier) -> None:
-    (soldier.place / ".git").unlink()
-    soldier.git("init", "-q")
+    shutil.rmtree(soldier.place / ".git")
+    soldier.git("init", "-q", "-b", "mine")
     soldier.commit("a.txt", "in a history of its own")
-    kept = soldier.keep()
-    assert soldier.files("uncommitted")["a.txt"] == "in a history of its own"
-    assert f"{PRIVATE}/nested" in kept
-    assert [name for name in soldier.files("nested") if name.startswith("git/objects/")]
+    assert soldier.keep() == [f"{PRIVATE}/branch/mine"]
+    assert soldier.files("branch/mine")["a.txt"] == "in a history of its own"
 
 
 def test_a_split_or_unreadable_index_does_not_stop_keeping(soldier: Soldier) -> None:
@@ -323,7 +321,7 @@ def test_a_split_or_unreadable_index_does_not_stop_keeping(soldier: Soldier) -> 
     soldier.git("add", "-A")
     soldier.keep()
     assert soldier.files("uncommitted")["a.txt"] == "split"
-    index = Path(soldier.checkout.clone, "worktrees", TASK, "index")
+    index = soldier.place / ".git" / "index"
     index.write_bytes(b"nonsense")
     soldier.write("a.txt", "without")
     soldier.keep()
@@ -376,8 +374,7 @@ def test_what_cannot_be_kept_is_moved_aside_and_named(soldier: Soldier) -> None:
 def test_a_worktree_that_the_clone_was_made_to_forget_is_named_and_not_deleted(
     soldier: Soldier,
 ) -> None:
-    gitdir = Path(soldier.checkout.clone, "worktrees", TASK, "gitdir")
-    gitdir.write_text("/somewhere/else/.git\n")
+    shutil.rmtree(Path(soldier.checkout.clone, "kingdom-checkouts"))
     soldier.write("mine.txt", "mine")
     assert soldier.keep() == [str(soldier.place)]
     aside = soldier.place.with_name("repo.kept-1")
@@ -426,28 +423,62 @@ def test_many_files_are_kept(soldier: Soldier) -> None:
 def test_what_nothing_leads_to_goes_after_two_weeks_and_nothing_else_does(
     soldier: Soldier,
 ) -> None:
-    objects = Path(soldier.checkout.clone, "objects")
+    clone = Path(soldier.checkout.clone)
     soldier.commit("done.txt", "committed, and not pushed")
-    soldier.write("wip.txt", "in the index only")
-    soldier.git("add", "wip.txt")
     soldier.write("left.txt", "kept privately")
     soldier.keep()
     names = [f"junk/{number}" for number in range(600)]
     for name in names:
         soldier.write(name, name)
-    soldier.git("hash-object", "-w", *names)
+    git(clone, "hash-object", "-w", *(str(soldier.place / name) for name in names))
     shutil.rmtree(soldier.place / "junk")
-    old = time.time() - 20 * 86_400
-    for path in objects.glob("??/*"):
-        os.utime(path, (old, old))
-    fresh = soldier.git("hash-object", "-w", "a.txt")
-    (clone,) = soldier.repositories._clones.all()
-    loose = len(list(objects.glob("??/*")))
-    clone.compact()  # there is not much of it
-    assert len(list(objects.glob("??/*"))) == loose
-    clone.compact(loose=1)
-    assert len(list(objects.glob("??/*"))) < 20
-    assert soldier.git("cat-file", "-t", fresh) == "blob"
+    _grow_old(clone)
+    fresh = git(clone, "hash-object", "-w", str(soldier.place / "a.txt"))
+    (one,) = soldier.repositories._clones.all()
+    loose = _loose(clone)
+    one.compact()  # there is not much of it
+    assert _loose(clone) == loose
+    one.compact(loose=1)
+    assert _loose(clone) < 20
+    assert git(clone, "cat-file", "-t", fresh) == "blob"
+    assert git(clone, "fsck", "--no-dangling") == ""
     assert soldier.git("fsck", "--no-dangling") == ""
-    assert soldier.git("status", "--porcelain") == "A  wip.txt\n?? left.txt"
     assert soldier.files("uncommitted")["left.txt"] == "kept privately"
+
+
+def _grow_old(clone: Path) -> None:
+    old = time.time() - 20 * 86_400
+    for path in clone.joinpath("objects").rglob("*"):
+        os.utime(path, (old, old))
+
+
+def _loose(clone: Path) -> int:
+    return len(list(clone.joinpath("objects").glob("??/*")))
+
+
+def test_what_the_remote_dropped_stays_as_long_as_a_task_borrows_it(scratch: Path) -> None:
+    realm = Realm(scratch)
+    remote = realm.remote()
+    sha = remote.commit({"topic.txt": "topic"}, branch="topic")
+    git(remote.elsewhere, "reset", "-q", "--hard", "HEAD~1")
+    repositories = realm.repositories(fresh_seconds=0.0)
+    found = repositories.prepare("acme/shop", TASK)
+    git(remote.path, "update-ref", "-d", "refs/heads/topic")
+    repositories.prepare("acme/shop", "task-2")
+    clone = Path(found.clone)
+    assert "origin/topic" not in git(clone, "for-each-ref", "--format=%(refname:short)")
+
+    def tidy_up() -> None:
+        _grow_old(clone)
+        git(clone, "gc", "-q", "--prune=14.days.ago")  # as it is done once there is much
+
+    tidy_up()
+    assert git(found.path, "show", "origin/topic:topic.txt") == "topic"
+    assert git(found.path, "fsck", "--no-dangling") == ""
+    repositories.prepare("acme/shop", TASK)  # by now it does not know that branch any more
+    tidy_up()
+    assert git(found.path, "show", f"{sha}:topic.txt") == "topic"
+    repositories.remove(TASK)
+    tidy_up()
+    with pytest.raises(AssertionError):
+        git(clone, "cat-file", "-e", sha)

@@ -98,7 +98,8 @@ def check_prepared(realm: Realm) -> None:
     assert Path(found.path, "lib", "lib.txt").read_text() == "lib"
     for clone in realm.clones.glob("*.git"):
         git(clone, "fsck", "--connectivity-only")
-        assert git(clone, "worktree", "list").count("\n") == 1, clone
+        assert len(os.listdir(clone / "kingdom-checkouts")) == 1, clone
+        assert len(git(clone, "for-each-ref", "refs/kingdom-borrowed").splitlines()) == 1
         assert not list(clone.rglob("*.lock"))
     realm.repositories().prepare("acme/shop", "task-2")
     assert realm.leftovers() == []
@@ -184,8 +185,8 @@ def check_removed(realm: Realm, clone: str) -> None:
     refs = git(clone, "for-each-ref", "--format=%(refname)", f"refs/kingdom/{TASK}").split("\n")
     contents = {text for ref in refs for text in kept_files(clone, ref).values()}
     assert {"stashed", "committed", "not committed", "inside"} <= contents
-    assert git(clone, "for-each-ref", "refs/heads", "refs/stash") == ""
-    assert git(clone, "worktree", "list").count("\n") == 0
+    assert git(clone, "for-each-ref", "refs/heads", "refs/stash", "refs/kingdom-borrowed") == ""
+    assert os.listdir(Path(clone, "kingdom-checkouts")) == []
     git(clone, "fsck", "--connectivity-only")
     realm.repositories().prepare("acme/shop", "task-2")
     assert realm.leftovers() == []

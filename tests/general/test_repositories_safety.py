@@ -6,6 +6,7 @@ import base64
 import os
 import subprocess
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,7 @@ def test_a_token_from_the_environment_opens_a_private_repository_and_is_left_now
     assert remote.refs()["refs/heads/topic"] == sha
     assert server.authorizations() == {server.expects()}
     assert _reaching_out(seen)
+    assert [line for line in seen if b"GIT_CONFIG_COUNT=" in line and b"/dev/fd/" in line]
     for secret in spellings():
         assert not [line for line in seen if secret in line]
         assert not list(_files_with(realm.root, secret))
@@ -75,13 +77,12 @@ def _reaching_out(seen: set[bytes]) -> list[bytes]:
 
 
 def _watch(stop: threading.Event, seen: set[bytes]) -> None:
-    """Every command line that anybody could see meanwhile."""
+    """Every command line and environment that anybody could see meanwhile."""
     while not stop.is_set():
         for pid in filter(str.isdecimal, os.listdir("/proc")):
-            try:
-                seen.add(Path("/proc", pid, "cmdline").read_bytes())
-            except OSError:
-                continue
+            for name in ("cmdline", "environ"):
+                with suppress(OSError):
+                    seen.add(Path("/proc", pid, name).read_bytes())
 
 
 def _files_with(root: Path, secret: bytes) -> list[Path]:
@@ -214,18 +215,20 @@ ELSEWHERE = "https://git.elsewhere.example/a/b"
 EVIL = "#!/bin/sh\nenv > {root}/stolen-$$; touch {root}/ran\n"
 
 
-def _poison(realm: Realm, place: str, clone: str, script: Path) -> None:
+def _poison(realm: Realm, place: str, script: Path) -> None:
     """All that a soldier could write to make the general's git run something."""
+    own = Path(place, ".git")
+    if not own.exists():
+        return
     for name in ("pre-push", "post-checkout", "reference-transaction", "post-index-change",
                  "pre-auto-gc", "post-merge", "post-commit"):  # fmt: skip
-        for hooks in (Path(clone, "hooks"), Path(clone, "worktrees/task-1/hooks")):
-            hooks.mkdir(exist_ok=True, parents=True)
-            (hooks / name).write_text(script.read_text())
-            (hooks / name).chmod(0o755)
+        (own / "hooks").mkdir(exist_ok=True)
+        (own / "hooks" / name).write_text(script.read_text())
+        (own / "hooks" / name).chmod(0o755)
     settings = {
         "core.fsmonitor": str(script), "core.sshCommand": str(script), "core.pager": str(script),
         "core.askPass": str(script), "core.gitProxy": str(script), "core.editor": str(script),
-        "core.hooksPath": f"{clone}/hooks", "core.alternateRefsCommand": str(script),
+        "core.hooksPath": f"{own}/hooks", "core.alternateRefsCommand": str(script),
         "credential.helper": f"!{script}", "filter.evil.clean": str(script),
         "filter.evil.smudge": str(script), "filter.evil.process": str(script),
         "filter.evil.required": "true", "diff.external": str(script),
@@ -245,11 +248,10 @@ def _poison(realm: Realm, place: str, clone: str, script: Path) -> None:
     if not poisoned.exists():
         for key, value in settings.items():
             git("/", "config", "--file", str(poisoned), key, value)
-    Path(clone, "config").write_text(Path(clone, "config").read_text() + poisoned.read_text())
-    if Path(place).exists():
-        Path(place, ".gitattributes").write_text("* filter=evil diff=evil merge=evil\n")
-    Path(clone, "info").mkdir(exist_ok=True)
-    Path(clone, "info", "attributes").write_text("* filter=evil\n")
+    (own / "config").write_text((own / "config").read_text() + poisoned.read_text())
+    Path(place, ".gitattributes").write_text("* filter=evil diff=evil merge=evil\n")
+    (own / "info").mkdir(exist_ok=True)
+    (own / "info" / "attributes").write_text("* filter=evil\n")
 
 
 def test_nothing_that_a_soldier_wrote_runs_with_the_general(realm: Realm) -> None:
@@ -270,7 +272,7 @@ def test_nothing_that_a_soldier_wrote_runs_with_the_general(realm: Realm) -> Non
         Path(found.path, "a.txt").write_text("more work")
 
         def poison() -> None:
-            _poison(realm, found.path, found.clone, script)
+            _poison(realm, found.path, script)
 
         poison()
         sha = repositories.push(found, "topic")
@@ -301,29 +303,30 @@ def test_an_object_that_is_not_there_is_not_fetched_from_where_a_soldier_says(
     repositories = realm.repositories()
     found = repositories.prepare("acme/shop", "task-1")
     urls = {"ext": f"ext::{script}", "ssh": "ssh://host/x", "file": str(realm.remotes)}
-    Path(found.clone, "config").write_text(
-        "[core]\n\trepositoryFormatVersion = 1\n\tbare = true\n"
+    Path(found.path, ".git/config").write_text(
+        "[core]\n\trepositoryFormatVersion = 1\n\tbare = false\n"
         f"\tsshCommand = {script}\n[extensions]\n\tpartialClone = origin\n"
         f'[remote "origin"]\n\tpromisor = true\n\turl = {urls[protocol]}\n'
         f"\tuploadpack = {script}\n[protocol]\n\tallow = always\n"
     )
-    Path(found.clone, "worktrees/task-1/MERGE_HEAD").write_text(f"{'2' * 40}\n")
+    Path(found.path, ".git/MERGE_HEAD").write_text(f"{'2' * 40}\n")
     assert repositories.keep("task-1") == []
     assert not (realm.root / "ran").exists()
 
 
-def test_what_one_soldier_wrote_into_the_clone_does_not_meet_the_next(realm: Realm) -> None:
+def test_what_one_soldier_wrote_for_git_does_not_meet_the_next(realm: Realm) -> None:
     realm.remote()
     script = realm.root / "evil"
     script.write_text(EVIL.format(root=realm.root))
     script.chmod(0o755)
     repositories = realm.repositories()
     found = repositories.prepare("acme/shop", "task-1")
-    _poison(realm, found.path, found.clone, script)
-    other = repositories.prepare("acme/shop", "task-2")
-    Path(other.path, "a.txt").write_text("work")
-    git(other.path, "commit", "-qam", "work")
-    git(other.path, "status")
+    _poison(realm, found.path, script)
+    for task in ("task-1", "task-2"):
+        other = repositories.prepare("acme/shop", task)
+        Path(other.path, "a.txt").write_text("work")
+        git(other.path, "commit", "-qam", "work")
+        git(other.path, "status")
     assert not (realm.root / "ran").exists()
 
 

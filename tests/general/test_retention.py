@@ -95,6 +95,8 @@ def test_what_was_moved_aside_outlives_the_worktree() -> None:
     clone = replace(CLONE, worktrees=(f"{HOME}/task-2/repo",))
     (one,) = due(found(place, clones=(clone,), aside=(aside,)), NOW, RETENTION)
     assert (one.kind, one.whole) == ("workspace", False)
+    borrows = replace(CLONE, worktrees=(f"{aside.path}/vendor/lib", aside.path))
+    assert going(found(place, clones=(borrows,), aside=(aside,))) == []
 
 
 class Watch:

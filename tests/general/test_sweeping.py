@@ -140,7 +140,7 @@ def test_everything_goes_in_its_time_and_what_was_not_pushed_last(estate: Estate
         assert {"committed", "left"} <= {
             text for ref in refs for text in kept_files(str(clone), ref).values()
         }
-        assert git(clone, "worktree", "list").count("\n") == 0
+        assert list(clone.joinpath("kingdom-checkouts").iterdir()) == []
         log = Path(estate.barracks.base.tasks_log).read_text("utf-8")
         (told,) = [line for line in log.splitlines() if " removed " in line]
         assert id_ in told
@@ -277,7 +277,7 @@ def test_nobody_begins_in_a_place_that_is_being_removed(estate: Estate) -> None:
 def test_what_could_not_be_kept_is_moved_aside_and_stays_longer(estate: Estate) -> None:
     with estate.barracks.general() as life:
         id_ = estate.done(life)
-        shutil.rmtree(estate.clones[0] / "worktrees")  # a soldier's doing
+        shutil.rmtree(estate.clones[0] / "kingdom-checkouts")
         estate.pass_by(8)
         estate.swept(life)
         aside = estate.place(id_).joinpath("repo.kept-1")
@@ -311,7 +311,7 @@ def check_swept(estate: Estate, id_: str) -> None:
     texts = {text for ref in kept for text in kept_files(str(clone), ref).values()}
     assert {"committed", "left"} <= texts
     git(clone, "fsck", "--connectivity-only")
-    assert git(clone, "worktree", "list").count("\n") == 0
+    assert list(clone.joinpath("kingdom-checkouts").iterdir()) == []
     assert in_child(estate.sweep) == 0
     assert not list(Path(estate.barracks.base.workspace, NAME).glob(".work-*"))
 

@@ -55,7 +55,7 @@ class Land:
         script.chmod(0o755)
         local = Path(self.base.path("config", "local"))
         (local / "system.yaml").write_text(
-            f"runtime:\n  engine: command\n  command:\n    argv: [{script}]\n"
+            f"runtime:\n  engine: command\n  isolation: off\n  command:\n    argv: [{script}]\n"
         )
         (local / "king.yaml").write_text(f"concurrency:\n  max_soldiers: {soldiers}\n")
         self._install_generals()

@@ -26,7 +26,8 @@ def home(scratch: Path) -> Iterator[BaseDir]:
     base = BaseDir(scratch / 'a b%n$HOME"x')
     found_kingdom(base, "gen-a")
     Path(base.path("config", "local", "system.yaml")).write_text(
-        "runtime: {engine: command, max_memory_mb: 512, command: {argv: [sleep, '3600']}}\n"
+        "runtime: {engine: command, isolation: off, max_memory_mb: 512, "
+        "command: {argv: [sleep, '3600']}}\n"
     )
     Path(base.path("config", "local", "chamberlain.yaml")).write_text(
         "heartbeat: {threshold_seconds: 30}\n"

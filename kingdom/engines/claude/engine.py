@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from kingdom.engines.claude import sessions
 from kingdom.engines.claude.progress import Progress
 from kingdom.engines.masked import Masked
-from kingdom.engines.port import Availability, Evidence, Order, Plan, Verdict
+from kingdom.engines.port import Availability, Evidence, ModelAccess, Order, Plan, Verdict
 from kingdom.engines.program import Program
 from kingdom.store.paths import BaseDir
 
@@ -42,6 +42,14 @@ ALONE = {
 
 class ClaudeEngine:
     name = "claude"
+    access = ModelAccess(
+        url="https://api.anthropic.com",
+        url_variable="ANTHROPIC_BASE_URL",
+        paths=("/v1/messages", "/v1/models"),
+        credentials=CREDENTIALS,
+        login_file=".credentials.json",
+        login_hosts=("api.anthropic.com", "console.anthropic.com", "platform.claude.com"),
+    )
 
     def __init__(
         self,
@@ -89,7 +97,7 @@ class ClaudeEngine:
         return Plan(
             argv,
             self._environment(order),
-            {path: settings_file.settings(order, self._root)},
+            {path: settings_file.settings(order)},
             session,
         )
 

@@ -15,7 +15,7 @@ from typing import Any
 from kingdom.engines.codex import configuration, judging, sandbox, schemas, sessions, stream
 from kingdom.engines.codex.progress import Progress
 from kingdom.engines.masked import Masked
-from kingdom.engines.port import Availability, Evidence, Order, Plan, Verdict
+from kingdom.engines.port import Availability, Evidence, ModelAccess, Order, Plan, Verdict
 from kingdom.engines.program import Program
 from kingdom.store import disk
 from kingdom.store.paths import BaseDir
@@ -39,6 +39,14 @@ LIMITATIONS = (
 
 class CodexEngine:
     name = "codex"
+    access = ModelAccess(
+        url="https://api.openai.com/v1",
+        url_variable="OPENAI_BASE_URL",
+        paths=("/responses", "/models"),
+        credentials=configuration.CREDENTIALS,
+        login_file="auth.json",
+        login_hosts=("chatgpt.com", "auth.openai.com", "api.openai.com"),
+    )
 
     def __init__(
         self,
@@ -91,7 +99,7 @@ class CodexEngine:
         home = sessions.home_of(order)
         limits = (
             sandbox.settings(order, home, self._root, network=self._network)
-            if self._sandboxed
+            if self._sandboxed and order.isolation != "bubblewrap"  # a better one is around it
             else sandbox.none()
         )
         # The program runs hooks it was never asked about only if told to run all of them; those of

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from kingdom.engines.git_place import git_directories
+from kingdom.engines.git_place import git_directory
 from kingdom.engines.port import Order
 
 NAME = "kingdom"
@@ -62,8 +62,8 @@ def _written(order: Order) -> dict[str, str]:
     """The directory of its own result: a file that is not there yet cannot be named. Signs of life
     are given by a hook, which runs outside."""
     places = [os.path.dirname(order.result_path)]
-    places += git_directories(order.workspace) if _may_write(order) else _TEMPORARY
-    return dict.fromkeys(places, "write")
+    places += [git_directory(order.workspace)] if _may_write(order) else _TEMPORARY
+    return dict.fromkeys(filter(None, places), "write")
 
 
 def _hidden(order: Order, home: str, root: str) -> dict[str, str]:

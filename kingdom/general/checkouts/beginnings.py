@@ -26,6 +26,7 @@ class Wish:
     base_branch: str  # which it begins at, or which the pull request is to go into
     depth: int | None
     partial: bool
+    trusted: bool = True  # False for work of people below member
 
     def __post_init__(self) -> None:
         number, sha = self.pull_request, self.head_sha

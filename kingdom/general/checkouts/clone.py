@@ -1,28 +1,37 @@
-"""One clone, the worktrees that it knows, and views of it.
+"""One clone, the worktrees that borrow its objects, and views of it.
 
-A soldier can change the clone's `config` and hooks. So git reaches a remote, and reads or writes
-the files of a worktree, only through a *view*: a git directory made for the one run, with a
-configuration of ours and a copy of the refs, on the clone's objects. In the clone itself git only
-reads and moves refs. What one soldier wrote into config and hooks is put right before the next
-begins.
+Each worktree has a git directory of its own, in which its soldier writes as it likes; of the clone
+it needs the objects, to read. So git reaches a remote, and reads or writes the files of a worktree,
+only through a *view*: a git directory made for the one run, with a configuration of ours and a copy
+of the refs, on the clone's objects. In the clone itself git only reads and moves refs.
+
+    kingdom-checkouts/{id}             where the worktree lies
+    refs/kingdom-borrowed/{id}         leads to all that its git directory borrows
 """
 
 from __future__ import annotations
 
+import json
 import os
 import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import fields, replace
+from io import BytesIO
 
 from kingdom.clients.git import Git, Place
 from kingdom.clients.git_faults import CloneBroken, GitFailed
 from kingdom.clients.git_hosts import GitSettings
-from kingdom.clients.programs import Said
+from kingdom.clients.programs import MOST_OUTPUT, Said
 from kingdom.clock import SystemClock
-from kingdom.errors import KingdomError
 from kingdom.general.checkouts import trees
-from kingdom.general.checkouts.refs import BRANCHES, PRIVATE, REMOTE_BRANCHES, REMOTE_HEAD
+from kingdom.general.checkouts.refs import (
+    BRANCHES,
+    PRIVATE,
+    REMOTE_BRANCHES,
+    REMOTE_HEAD,
+)
+from kingdom.general.checkouts.worktree import Worktree
 from kingdom.store import disk
 
 _CLOCK = SystemClock()
@@ -30,6 +39,7 @@ LARGEST = 64 * 1024 * 1024
 SHALLOW = "shallow"  # the commits at which history ends
 _BROKEN, _USED, _URL = "kingdom-broken", "kingdom-used", "kingdom-url"
 _PARTIAL = "kingdom-partial"
+_CHECKOUTS = "kingdom-checkouts"
 _SMALL = 64 * 1024
 _MUCH = 6700  # objects on their own, by git's own measure
 # A git that lives holds one of these for moments only.
@@ -38,47 +48,6 @@ _SHARED_LOCKS = ("packed-refs.lock", "config.lock", "HEAD.lock", "shallow.lock")
 # A clone that claims to be partial has git try a fetch, which may end it with a signal.
 _NOT_THERE = (0, 1, 128, -signal.SIGPIPE)
 _NOWHERE = "ref: refs/heads/none"
-
-
-@dataclass(frozen=True)
-class Worktree:
-    """A checkout that a clone knows: where it lies, and what the clone keeps about it."""
-
-    id: str
-    path: str
-    admin: str
-    clone: Clone
-
-    @property
-    def at(self) -> Place:
-        """To read its HEAD; the clone is named, whatever the soldier wrote into `commondir`."""
-        return Place(self.admin, common_dir=self.clone.path)
-
-    def head(self) -> str:
-        """The commit it stands at; empty before the first."""
-        said = self.clone.git.run(
-            "rev-parse", "--verify", "--quiet", "HEAD^{commit}", at=self.at, fine=(0, 1)
-        )
-        return said.text
-
-    def branch(self) -> str:
-        """refs/heads/…; empty when HEAD is detached."""
-        said = self.clone.git.run("symbolic-ref", "--quiet", "HEAD", at=self.at, fine=(0, 1))
-        return said.text
-
-    def is_whole(self) -> bool:
-        try:
-            pointer = disk.read(os.path.join(self.path, ".git"), _SMALL)[0]
-            if pointer.decode("utf-8", "surrogateescape").strip() != f"gitdir: {self.admin}":
-                return False
-            if not self.head() and not self.branch():
-                return False
-            with self.clone.view() as view:
-                at = Place(view, index=os.path.join(self.admin, "index"))
-                self.clone.in_view("ls-files", "--", ".git", at=at)
-        except (OSError, KingdomError):
-            return False
-        return True
 
 
 class Clone:
@@ -151,12 +120,11 @@ class Clone:
             f"update {name}\0{sha}\0\0" if sha else f"delete {name}\0\0" for name, sha in changes
         ]
         return self.git.run(
-            "update-ref", "-z", "--stdin", at=self.at, stdin="".join(lines).encode(), fine=fine
+            "update-ref", "-z", "--stdin", at=self.at, stdin=os.fsencode("".join(lines)), fine=fine
         )
 
     def default_branch(self) -> str:
-        """As it was told by the last fetch; empty if none was. What else a soldier wrote there
-        does not count."""
+        """As it was told by the last fetch; empty if none was."""
         said = self.git.run("symbolic-ref", "--quiet", REMOTE_HEAD, at=self.at, fine=(0, 1))
         return said.text if said.text.startswith(REMOTE_BRANCHES) else ""
 
@@ -187,12 +155,19 @@ class Clone:
     # Views.
 
     @contextmanager
-    def view(self, refs: Mapping[str, str] | None = None) -> Iterator[str]:
+    def view(
+        self,
+        refs: Mapping[str, str] | None = None,
+        *,
+        plain_links: bool = False,
+        lfs: bool = True,
+    ) -> Iterator[str]:
         """A git directory with our configuration on this clone's objects."""
+        config = self.configuration(is_view=True, plain_links=plain_links, lfs=lfs)
         with trees.work_directory(os.path.dirname(self.path)) as path:
             disk.make_directory(os.path.join(path, "refs"))
             disk.create(os.path.join(path, "HEAD"), f"{_NOWHERE}\n".encode())
-            disk.create(os.path.join(path, "config"), self.configuration(is_view=True).encode())
+            disk.create(os.path.join(path, "config"), config.encode())
             lines = [f"{sha} {name}\n" for name, sha in sorted((refs or {}).items())]
             disk.create(os.path.join(path, "packed-refs"), "".join(lines).encode())
             if self.is_shallow:
@@ -201,11 +176,25 @@ class Clone:
             yield path
 
     def in_view(
-        self, *words: str, at: Place, stdin: bytes = b"", fine: tuple[int, ...] = (0,)
-    ) -> Said:
+        self, *words: str, at: Place, stdin: bytes = b"", fine: tuple[int, ...] = (0,),
+        most_output: int = MOST_OUTPUT,
+    ) -> Said:  # fmt: skip
         """Without a way to any remote."""
-        whole = Place(at.git_dir, at.common_dir, at.work_tree, at.index, self.objects)
-        return self.git.run(*words, at=whole, stdin=stdin, fine=fine)
+        objects = at.objects or self.objects
+        whole = Place(at.git_dir, at.common_dir, at.work_tree, at.index, objects)
+        return self.git.run(*words, at=whole, stdin=stdin, fine=fine, most_output=most_output)
+
+    def read_objects(self, view: str, names: Sequence[bytes]) -> list[bytes | None]:
+        """The content of each that is a file, or a link to one in the same commit; else None."""
+        given = b"".join(name + b"\n" for name in names)
+        words = ("cat-file", "--batch", "--follow-symlinks")
+        out = BytesIO(self.in_view(*words, at=Place(view), stdin=given).out)
+        found = []
+        for _ in names:
+            facts = out.readline().split(b" ")
+            data = out.read(int(facts[-1]) + 1)[:-1] if facts[-1].strip().isdigit() else None
+            found.append(data if len(facts) == 3 and facts[1] == b"blob" else None)
+        return found
 
     @property
     def is_shallow(self) -> bool:
@@ -224,12 +213,24 @@ class Clone:
     def objects(self) -> str:
         return os.path.join(self.path, "objects")
 
-    def configuration(self, *, is_view: bool = False) -> str:
-        """Of the clone when no soldier changed it, and of each view."""
+    @property
+    def alternates(self) -> bytes:
+        """What a git directory says that borrows the objects."""
+        return os.fsencode(self.objects) + b"\n"
+
+    def configuration(
+        self,
+        *,
+        is_view: bool = False,
+        is_bare: bool = True,
+        plain_links: bool = False,
+        lfs: bool = True,
+    ) -> str:
+        """Of the clone, of each view, and of a worktree's own git directory, which is not bare."""
         kept, partial = self._settings, self.is_partial
         sections = [
             f"[core]\n\trepositoryformatversion = {1 if partial else 0}\n\tfilemode = true\n"
-            "\tbare = true\n\tlogAllRefUpdates = true\n",
+            f"\tbare = {str(is_bare).lower()}\n\tlogAllRefUpdates = true\n",
             f'[remote "origin"]\n\turl = {_quoted(self.url)}\n'
             "\tfetch = +refs/heads/*:refs/remotes/origin/*\n",
             f"[user]\n\tname = {_quoted(kept.name)}\n\temail = {_quoted(kept.email)}\n",
@@ -240,27 +241,26 @@ class Clone:
                 '[remote "origin"]\n\tpromisor = true\n\tpartialclonefilter = blob:none\n'
                 "[extensions]\n\tpartialClone = origin\n"
             )
-        if disk.exists(self.lfs):
+        if plain_links:
+            sections.append("[core]\n\tsymlinks = false\n")
+        if lfs and disk.exists(self.lfs):
             sections.append(
                 '[filter "lfs"]\n\tclean = git-lfs clean -- %f\n\tsmudge = git-lfs smudge -- %f\n'
                 "\tprocess = git-lfs filter-process\n\trequired = true\n"
             )
+            sections.append(_of_lfs(self.url))
             if is_view:
                 sections.append(f"[lfs]\n\tstorage = {_quoted(self.lfs)}\n\tlocksverify = false\n")
         return "".join(sections)
 
     def put_right(self) -> None:
-        """What an earlier soldier wrote where the next one's git would act on it."""
+        """What a soldier wrote here, when soldiers still could."""
         config = os.path.join(self.path, "config")
         wanted = self.configuration().encode()
         if disk.head(config, _SMALL) != wanted:
             disk.replace(config, wanted, sync=False)
         for name in ("hooks", "config.worktree"):
-            path = os.path.join(self.path, name)
-            if os.path.isdir(path) and not os.path.islink(path):
-                trees.remove(path)
-            else:
-                disk.remove(path)
+            trees.remove_anything(os.path.join(self.path, name))
 
     def drop_stale_locks(self) -> None:
         """Those that a killed git left behind."""
@@ -275,43 +275,61 @@ class Clone:
     # Worktrees.
 
     def worktrees(self) -> list[Worktree]:
-        place = os.path.join(self.path, "worktrees")
+        place = os.path.join(self.path, _CHECKOUTS)
         found = []
-        for id_ in sorted(disk.names(place)):
-            admin = os.path.join(place, id_)
-            try:
-                data = disk.read(os.path.join(admin, "gitdir"), _SMALL)[0]
-            except OSError:
-                continue
-            path = os.path.dirname(os.fsdecode(data).rstrip("\n"))
-            found.append(Worktree(id_, path, admin, self))
+        for name in sorted(disk.names(place)):
+            with suppress(OSError, ValueError, TypeError):  # one that was cut off
+                known = json.loads(disk.read(os.path.join(place, name), _SMALL)[0])
+                found.append(Worktree(clone=self, **known))
         return found
 
-    def add_worktree(self, work: str, id_: str, start: str, *branch: str) -> Worktree:
-        """Without its files, at `work`/`id_`; locked, so that no git forgets it by itself."""
-        path = os.path.join(work, id_)
-        words = ["-B", *branch] if branch else ["--detach"]
-        self.git.run(
-            "worktree", "add", "--quiet", "--lock", "--no-checkout", *words, path, start,
-            at=self.at,
-        )  # fmt: skip
-        pointer = disk.read(os.path.join(path, ".git"), _SMALL)[0]
-        admin = os.fsdecode(pointer).removeprefix("gitdir: ").rstrip("\n")
-        return Worktree(os.path.basename(admin), path, admin, self)
-
-    def place_worktree(self, worktree: Worktree, path: str) -> Worktree:
-        """It will be found there, and is to be moved there next."""
-        text = os.fsencode(os.path.join(path, ".git")) + b"\n"
-        disk.replace(os.path.join(worktree.admin, "gitdir"), text)
-        return Worktree(worktree.id, path, worktree.admin, self)
+    def register(self, worktree: Worktree) -> None:
+        """One that lies there, or is to be moved there next."""
+        known = {field.name: getattr(worktree, field.name) for field in fields(worktree)}
+        del known["clone"]
+        place = os.path.join(self.path, _CHECKOUTS)
+        disk.make_directory(place)
+        disk.remove(os.path.join(place, worktree.id))
+        disk.create(os.path.join(place, worktree.id), json.dumps(known).encode(), sync=True)
+        disk.sync_directory(place)
 
     def forget_worktree(self, worktree: Worktree) -> None:
         """Its files are gone already."""
-        disk.remove(os.path.join(worktree.admin, "locked"))
         with suppress(CloneBroken, GitFailed):
-            self.git.run("worktree", "prune", "--expire=now", at=self.at)
-        if disk.exists(worktree.admin):  # git would not, because the soldier changed it
-            trees.remove(worktree.admin)
+            self.update((worktree.borrowed, ""))
+        disk.remove(os.path.join(self.path, _CHECKOUTS, worktree.id))
+
+    def move_worktree(self, worktree: Worktree, path: str) -> None:
+        """It lies elsewhere by now."""
+        moved = replace(worktree, path=path)
+        self.register(moved)
+        with suppress(CloneBroken, GitFailed):
+            self.borrow(moved, worktree.borrowed)
+        self.forget_worktree(worktree)
+
+    def borrow(self, worktree: Worktree, *also: str) -> None:
+        """What it begins with stays here as long as it is known, whatever the remote drops: all of
+        that are the parents of one commit. The same parents make the same commit."""
+        form = "--format=%(objecttype) %(objectname)"
+        said = self.git.run("for-each-ref", form, "refs/remotes", worktree.borrowed, at=self.at)
+        listed = [line.split(" ") for line in said.text.split("\n")]
+        found = {line[1] for line in listed if line[0] == "commit"}
+        found |= {sha for name in also if (sha := self.resolve(name))}
+        tree = self.git.run("mktree", at=self.at).text
+        parents = "".join(f"parent {sha}\n" for sha in sorted(found))
+        who = "kingdom <kingdom@localhost> 0 +0000"
+        text = f"tree {tree}\n{parents}author {who}\ncommitter {who}\n\nborrowed\n"
+        words = ("hash-object", "-w", "-t", "commit", "--stdin")
+        made = self.git.run(*words, at=self.at, stdin=text.encode()).text
+        self.update((worktree.borrowed, made))
+
+
+def _of_lfs(url: str) -> str:
+    """Large files come from the repository's own host, and go there, whatever its `.lfsconfig`
+    says: that counts for less."""
+    host = f"{url.rstrip('/').removesuffix('.git')}.git/info/lfs"
+    place = _quoted(host if url.startswith(("http://", "https://")) else url)
+    return f"[lfs]\n\turl = {place}\n\tpushurl = {place}\n"
 
 
 def _quoted(value: str) -> str:

@@ -1,6 +1,6 @@
 """One clone per repository, in `workspace/{general}/.clones/`, shared by all tasks' worktrees.
 
-    {slug}.git/        bare; the soldiers' git writes here, so nothing in it is believed
+    {slug}.git/        bare; the soldiers' git reads its objects
     {slug}.2.git/      its successor, after `kingdom-broken` was left in the first
     {slug}.lock        held while the clone is made, fetched, or its worktrees change
     .work-…/           what is being made; after a crash it is removed by the next one to look
@@ -24,8 +24,9 @@ from kingdom.clients.git_hosts import GitSettings, Hosts
 from kingdom.clients.programs import Said
 from kingdom.clock import SystemClock
 from kingdom.general.checkouts import trees
-from kingdom.general.checkouts.clone import LARGEST, SHALLOW, Clone, Worktree
-from kingdom.general.checkouts.refs import BRANCHES, REMOTE_BRANCHES, REMOTE_HEAD
+from kingdom.general.checkouts.clone import LARGEST, SHALLOW, Clone
+from kingdom.general.checkouts.older import paths_of
+from kingdom.general.checkouts.refs import BORROWED, BRANCHES, REMOTE_BRANCHES, REMOTE_HEAD
 from kingdom.runtime.processes import until
 from kingdom.settings.addresses import Remote
 from kingdom.store import disk
@@ -47,7 +48,8 @@ class Clones:
     def __init__(
         self, base: BaseDir, general: str, git: Git, hosts: Hosts, settings: GitSettings
     ) -> None:
-        self.root = os.path.join(os.path.realpath(base.workspace), general, CLONES)
+        self.home = os.path.realpath(os.path.join(base.workspace, general))
+        self.root = os.path.join(self.home, CLONES)
         self._git = git
         self._hosts = hosts
         self._settings = settings
@@ -89,14 +91,15 @@ class Clones:
         clone.drop_stale_locks()
         clone.put_right()
         clone.mark_used()
-        for worktree in clone.worktrees():  # of one who was killed before it was in its place
-            if worktree.path.startswith(os.path.join(self.root, "")):
-                self._drop_unplaced(worktree)
+        self.forget_missing(clone)
         return clone
 
-    def _drop_unplaced(self, worktree: Worktree) -> None:
-        if not disk.exists(worktree.path):
-            worktree.clone.forget_worktree(worktree)
+    def forget_missing(self, clone: Clone) -> None:
+        """Worktrees whose task's directory is gone: whoever makes one makes that first."""
+        for worktree in clone.worktrees():
+            task = os.path.relpath(worktree.path, self.home).split(os.sep)[0]
+            if not disk.exists(os.path.join(self.home, task)):
+                clone.forget_worktree(worktree)
 
     def again_if_broken(self, remote: Remote, act: Callable[[], _T]) -> _T:
         """Once more, with a successor of the clone that turned out to be broken."""
@@ -114,7 +117,7 @@ class Clones:
                 self.drop_if_unused(clone)
 
     def drop_if_unused(self, clone: Clone) -> None:
-        if not clone.worktrees() and not clone.has_refs_of_its_own():
+        if not paths_of(clone) and not clone.has_refs_of_its_own():
             with trees.work_directory(self.root) as work:
                 disk.move_anything(clone.path, os.path.join(work, clone.name))
 
@@ -127,7 +130,7 @@ class Clones:
         if fresh and not also and (not wanted or clone.resolve(wanted)):
             return
         began = _CLOCK.monotonic()
-        # A clone that has all of history is not cut; soldiers may be at work with it.
+        # A clone that has all of history is not cut; soldiers may be at work with its objects.
         cut = (f"--depth={depth}",) if depth is not None and clone.is_shallow else ()
         self._fetch(clone, remote, (*_EVERYTHING, *also), *cut)
         self._fetched[clone.path] = began
@@ -163,18 +166,19 @@ class Clones:
             self._git.run("symbolic-ref", REMOTE_HEAD, target, at=clone.at)
 
     def reach(
-        self, clone: Clone, remote: Remote, *words: str, at: Place, fine: tuple[int, ...] = (0,)
-    ) -> Said:
+        self, clone: Clone, remote: Remote, *words: str, at: Place,
+        stdin: bytes = b"", fine: tuple[int, ...] = (0,),
+    ) -> Said:  # fmt: skip
         """Run git in a view, with leave to reach this remote."""
         whole = Place(at.git_dir, at.common_dir, at.work_tree, at.index, clone.objects)
         access = self._hosts.access(remote)
         try:
-            return self._git.run(*words, at=whole, access=access, fine=fine)
+            return self._git.run(*words, at=whole, access=access, stdin=stdin, fine=fine)
         except GitRefused:  # which has done nothing
             renewed = self._hosts.renewed(remote, access)
             if renewed is None:
                 raise
-        return self._git.run(*words, at=whole, access=renewed, fine=fine)
+        return self._git.run(*words, at=whole, access=renewed, stdin=stdin, fine=fine)
 
     def _ask_for_head(self, clone: Clone, remote: Remote) -> str:
         with clone.view() as view:
@@ -205,7 +209,7 @@ class Clones:
 
     def _fetch(self, clone: Clone, remote: Remote, refspecs: Sequence[str], *options: str) -> None:
         refs = clone.refs().items()
-        before = {name: sha for name, sha in refs if not name.startswith(_SEEN_HEAD)}
+        before = {name: sha for name, sha in refs if not name.startswith((_SEEN_HEAD, BORROWED))}
         with clone.view(before) as view:
             words = ["fetch", "--prune", "--force", "--no-auto-maintenance", "--progress", *options]
             if clone.is_partial:

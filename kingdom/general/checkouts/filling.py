@@ -6,9 +6,10 @@ import os
 
 from kingdom.clients.git import Place
 from kingdom.errors import ConfigurationError
-from kingdom.general.checkouts.clone import Clone, Worktree
 from kingdom.general.checkouts.clones import Clones
 from kingdom.general.checkouts.committed import Tree
+from kingdom.general.checkouts.steering import take_from_base
+from kingdom.general.checkouts.worktree import Worktree
 from kingdom.settings.addresses import Remote
 from kingdom.store import disk
 
@@ -24,22 +25,28 @@ class Filler:
         self._clones = clones
         self._with_lfs = with_lfs
 
-    def fill(self, worktree: Worktree, remote: Remote, tree: Tree) -> None:
-        """Its files; through a view, since the soldiers' configuration may name programs."""
+    def fill(
+        self, worktree: Worktree, remote: Remote, tree: Tree, base: Tree | None = None
+    ) -> None:
+        """Its files; those that steer agents from `base`, if there is one."""
         clone = worktree.clone
-        self._see_to_lfs(clone, tree)
-        with clone.view() as view:
+        with worktree.view() as view:
             index = os.path.join(view, "index")
             at = Place(view, work_tree=worktree.path, index=index)
             words = ("read-tree", "-u", "--reset", tree.commit)
-            if clone.is_partial or disk.exists(clone.lfs):
+            if worktree.lfs and disk.exists(clone.lfs):
                 self._clones.reach(clone, remote, *words, at=at)
             else:
                 clone.in_view(*words, at=at)
-            disk.replace_by(index, os.path.join(worktree.admin, "index"))
+            if base is not None:
+                take_from_base(worktree, at, tree.steering(), base.steering(), base.contents)
+            disk.replace_by(index, os.path.join(worktree.git_dir, "index"))
 
-    def _see_to_lfs(self, clone: Clone, tree: Tree) -> None:
-        if not self._with_lfs or disk.exists(clone.lfs) or not tree.uses_lfs():
+    def see_to_lfs(self, worktree: Worktree, tree: Tree) -> None:
+        """Before it is made, since its configuration depends on it."""
+        clone = worktree.clone
+        wanted = self._with_lfs and worktree.lfs
+        if not wanted or disk.exists(clone.lfs) or not tree.uses_lfs():
             return
         if not clone.git.has("git-lfs"):
             raise LfsMissing(

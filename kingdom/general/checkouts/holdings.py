@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from kingdom.errors import KingdomError
 from kingdom.general.checkouts import trees
 from kingdom.general.checkouts.clone import Clone
+from kingdom.general.checkouts.older import paths_of
 from kingdom.general.checkouts.refs import PRIVATE
 from kingdom.store import disk
 
@@ -75,7 +76,7 @@ def facts_of(clone: Clone) -> CloneFacts:
         url=clone.url,
         size=trees.size(clone.path),
         last_used=clone.last_used(),
-        worktrees=tuple(worktree.path for worktree in clone.worktrees()),
+        worktrees=tuple(paths_of(clone)),
         kept=kept,
         is_broken=clone.is_broken,
     )

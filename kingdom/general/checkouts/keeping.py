@@ -8,22 +8,26 @@
     merge/…        the other side of a merge, pick or rebase under way, and what it had stashed
     nested         a repository inside the worktree: `files/` and `git/`, the content of its `.git`
 
-Neither the worktree nor its index nor its branch is touched, and what is reachable from a branch of
-the remote is not kept again. Running it twice makes nothing twice: same content, same ref.
+The worktree and its git directory are not touched, and what is reachable from a branch of the
+remote is not kept again. Running it twice makes nothing twice: same content, same ref.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterator, Mapping, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
 
-from kingdom.errors import KingdomError
-from kingdom.general.checkouts.clone import Clone, Worktree
-from kingdom.general.checkouts.refs import BRANCHES, PRIVATE, is_sha, ref_word
+from kingdom.general.checkouts.clone import Clone
+from kingdom.general.checkouts.private_git import GitData, Unreadable, is_real_directory
+from kingdom.general.checkouts.refs import BRANCHES, PRIVATE, ref_word
+from kingdom.general.checkouts.steering import contents_at, is_as_given, is_steering
+from kingdom.general.checkouts.takeover import Taken, take_large_files, taken_over
+from kingdom.general.checkouts.worktree import Worktree
 from kingdom.general.checkouts.worktree_files import Files
 from kingdom.store import disk
 
@@ -33,8 +37,8 @@ _UNDER_WAY = (
     "rebase-apply/orig-head", "rebase-apply/autostash",
 )  # fmt: skip
 _NOT_OURS = ("refs/remotes/", PRIVATE, "refs/stash", "refs/bisect/", "refs/worktree/")
-_STASHED_ON = re.compile(r"(?:WIP on|On) (?P<branch>[^:]+):")
-_LARGEST_LOG = 64 * 1024 * 1024
+_MOST_REFS = 2000  # of a soldier's own
+_LONGEST = 150  # of a part of a ref's name, which is a file's
 
 
 @dataclass
@@ -48,199 +52,163 @@ class Kept:
 
 
 @dataclass(frozen=True)
-class _Stash:
-    number: int
+class _Tip:
+    """A commit, and under which name it is to be kept; one that is kept already has its ref."""
+
+    wanted: str
     sha: str
-    branch: str
+    ref: str = ""
 
 
 class Keeper:
     """Of one worktree, for one task."""
 
-    def __init__(
-        self, worktree: Worktree, task: str, branches: Iterable[str], known: Set[str]
-    ) -> None:
-        """`branches` are the task's own; `known`, where other worktrees of the task lie."""
+    def __init__(self, worktree: Worktree, task: str, known: Set[str]) -> None:
+        """`known`: where other worktrees of the task lie."""
         self._worktree = worktree
         self._clone = worktree.clone
         self._task = task
-        self._branches = frozenset(branches)
         self._known = known
+        self._kept = Kept()
 
     def keep(self) -> Kept:
-        kept = Kept()
-        head = self._worktree.head()
-        if os.path.isdir(self._worktree.path):
-            self._keep_files(head, kept)
-        for wanted, sha in self._commits(head):
-            if not self._clone.has_all_of(sha, "refs/remotes"):
-                kept.add(save(self._clone, self._task, wanted, sha))
-        return kept
+        data = self._worktree.data
+        if not data.is_there():
+            raise Unreadable(f"{self._worktree.git_dir} is not a directory of git's any more.")
+        with taken_over(self._worktree) as taken:
+            tips = list(self._uncommitted(taken, self._worktree.path, data))
+            for path, added in self._added(data):
+                tips += self._uncommitted(taken, path, added)
+            tips += self._commits(taken, data)
+            self._save(taken, tips)
+        take_large_files(self._worktree)
+        return self._kept
+
+    def _added(self, data: GitData) -> Iterator[tuple[str, GitData]]:
+        """Worktrees of the soldier's own, in the task's directory."""
+        task = os.path.dirname(self._worktree.path)
+        for path, added in data.added():
+            if path.startswith(task + os.sep) and is_real_directory(path):
+                yield path, added
+
+    def _save(self, taken: Taken, tips: list[_Tip]) -> None:
+        incomplete = set(taken.bring(tip.sha for tip in tips if not tip.ref))
+        for tip in tips:
+            if tip.sha in incomplete:
+                self._kept.missed.append(f".git: {tip.wanted}")
+            else:
+                self._kept.add(tip.ref or save(self._clone, self._task, tip.wanted, tip.sha))
 
     # Commits.
 
-    def _commits(self, head: str) -> Iterator[tuple[str, str]]:
-        own = self._worktree.branch()
-        if head and not own:
-            yield "head", head
-        yield from self._named(own)
-        for name in _UNDER_WAY:
-            for sha in self._noted(name):
-                yield f"merge/{os.path.basename(name).lower()}", sha
-        for stash in self._stashes():
-            yield "stash", stash.sha
+    def _commits(self, taken: Taken, data: GitData) -> Iterator[_Tip]:
+        found = list(self._named(data))
+        if len(found) > _MOST_REFS:
+            raise Unreadable(f"{data.directory} has more than {_MOST_REFS} refs of its own.")
+        commits = taken.commits(tip.sha for tip in found)
+        for tip in found:
+            if tip.sha in commits and not taken.has_all_of(commits[tip.sha]):
+                yield tip
 
-    def _named(self, own: str) -> Iterator[tuple[str, str]]:
-        others = _heads_elsewhere(self._worktree)
-        for name, sha in self._clone.refs().items():
-            if name.startswith(_NOT_OURS) or not self._clone.resolve(sha):
-                continue
-            if name == own or name in self._branches or sha not in others:
+    def _named(self, data: GitData) -> Iterator[_Tip]:
+        for one in (data, *(added for _, added in self._added(data))):
+            with suppress(Unreadable):
+                if not one.branch() and one.head():
+                    yield _Tip("head", one.head())
+        known = self._clone.refs("refs/tags")
+        for name, sha in sorted(data.refs().items()):
+            if not name.startswith(_NOT_OURS) and known.get(name) != sha:
                 short = name.removeprefix(BRANCHES)
                 kind = "branch" if name != short else "other"
-                yield f"{kind}/{short.removeprefix('refs/').replace('/', '--')}", sha
-
-    def _noted(self, name: str) -> list[str]:
-        path = os.path.join(self._worktree.admin, name)
-        with suppress(OSError):
-            found = disk.read(path, _LARGEST_LOG)[0].decode("utf-8", "replace").split()
-            return [sha for sha in found if is_sha(sha) and self._clone.resolve(sha)]
-        return []
-
-    def _stashes(self) -> list[_Stash]:
-        """The clone has one list for all worktrees; those made on another's branch are not ours."""
-        others = _branches_elsewhere(self._worktree)
-        entries = _log_of(os.path.join(self._clone.path, "logs", "refs", "stash"))
-        return [
-            _Stash(number, sha, branch)
-            for number, (sha, message) in enumerate(reversed(entries))
-            for branch in [_stashed_on(message)]
-            if f"{BRANCHES}{branch}" not in others and self._clone.resolve(sha)
-        ]
+                yield _Tip(f"{kind}/{ref_part(short.removeprefix('refs/'))}", sha)
+        for name in _UNDER_WAY:
+            for sha in data.noted(name):
+                yield _Tip(f"merge/{os.path.basename(name).lower()}", sha)
+        for sha in data.stashes():
+            yield _Tip("stash", sha)
 
     # Files.
 
-    def _keep_files(self, head: str, kept: Kept) -> None:
-        with self._clone.view() as view:
-            files = Files(self._clone, view, self._worktree.path, kept.missed)
-            staged = files.read_index(os.path.join(self._worktree.admin, "index"), head)
+    def _uncommitted(self, taken: Taken, directory: str, data: GitData) -> Iterator[_Tip]:
+        if not is_real_directory(directory):
+            return
+        head = data.head()
+        if head and head not in taken.commits([head]):
+            raise Unreadable(f"{directory} stands at {head}, which is not there.")
+        with self._worktree.view() as view:
+            files = Files(taken, view, directory, self._kept.missed, self._is_given)
+            staged = files.read_index(data.index, head)
             nested = files.add_changes()
-            if os.path.isdir(os.path.join(self._worktree.path, ".git")):  # a new one, over ours
-                nested.append(".")
             tree = files.write_tree()
-            base = self._tree_of(head)
+            base = _tree_of(taken, head)
             parents = [head] if head else []
             if staged not in ("", base, tree):
-                parents.append(self._commit(files, staged, parents, "What was staged"))
+                parents.append(self._commit(taken, staged, parents, "What was staged"))
             if tree != base or len(parents) > 1:
-                self._save_tree("uncommitted", files, tree, parents, "What was not committed", kept)
+                yield self._tip(taken, "uncommitted", tree, parents, "What was not committed")
         for path in nested:
-            self._keep_nested(path, kept)
+            yield from self._nested(taken, directory, path)
 
-    def _keep_nested(self, path: str, kept: Kept) -> None:
-        whole = os.path.normpath(os.path.join(self._worktree.path, os.fsdecode(path)))
-        if whole in self._known and whole != self._worktree.path:
+    def _is_given(self, directory: str, path: bytes) -> bool:
+        """Whether it is a steering file that the soldier found there, and left as it was."""
+        base = self._worktree.steering
+        if not base or not is_steering(path):
+            return False
+        with self._clone.view() as view:
+            given = contents_at(self._clone, view, base, [path])
+        return is_as_given(directory, path, given)
+
+    def _nested(self, taken: Taken, directory: str, path: str) -> Iterator[_Tip]:
+        whole = os.path.normpath(os.path.join(directory, path))
+        added = {place for place, _ in self._added(self._worktree.data)}
+        if whole in self._known or whole in added or not is_real_directory(whole):
             return
-        git_dir = self._git_dir_of(whole)
         entries = []
         with self._clone.view() as view:
-            files = Files(self._clone, view, whole, kept.missed)
-            if whole != self._worktree.path:
-                for deeper in files.add_changes():
-                    self._keep_nested(os.path.join(path, deeper), kept)
-                entries.append(("files", files.write_tree()))
+            files = Files(taken, view, whole, self._kept.missed)
+            for deeper in files.add_changes():
+                yield from self._nested(taken, whole, deeper)
+            entries.append(("files", files.write_tree()))
+        git_dir = self._git_dir_of(whole)
         if git_dir:
             with self._clone.view() as view:
-                files = Files(self._clone, view, git_dir, kept.missed)
+                files = Files(taken, view, git_dir, self._kept.missed)
                 files.add_changes(everything=True)
                 entries.append(("git", files.write_tree()))
-        if entries:
-            with self._clone.view() as view:
-                files = Files(self._clone, view, whole, kept.missed)
-                tree = files.make_tree(entries)
-                message = f"A repository inside the worktree: {os.fsdecode(path)}"
-                self._save_tree("nested", files, tree, [], message, kept)
+        lines = "".join(f"040000 tree {sha}\t{name}\n" for name, sha in entries)
+        tree = taken.run("mktree", stdin=lines.encode())
+        shown = os.path.relpath(whole, self._worktree.path)
+        message = f"A repository inside the worktree: {shown}"
+        yield self._tip(taken, "nested", tree, [], message)
 
     def _git_dir_of(self, whole: str) -> str:
         """Where a nested repository keeps its history, if that is the task's own."""
         place = os.path.join(whole, ".git")
-        if os.path.isdir(place) and not os.path.islink(place):
+        if is_real_directory(place):
             return place
         with suppress(OSError):
             pointer = os.fsdecode(disk.read(place, 65536)[0]).strip()
             found = os.path.realpath(os.path.join(whole, pointer.removeprefix("gitdir: ")))
-            own = (os.path.realpath(self._worktree.admin), os.path.realpath(self._worktree.path))
-            if os.path.isdir(found) and found.startswith(tuple(f"{one}{os.sep}" for one in own)):
+            if os.path.isdir(found) and found.startswith(f"{self._worktree.path}{os.sep}"):
                 return found
         return ""
 
-    def _tree_of(self, commit: str) -> str:
-        if not commit:
-            return ""
-        words = ("rev-parse", "--verify", f"{commit}^{{tree}}")
-        return self._clone.git.run(*words, at=self._clone.at).text
+    def _tip(self, taken: Taken, wanted: str, tree: str, parents: list[str], message: str) -> _Tip:
+        for name, sha in self._saved(wanted).items():
+            if _is_same(taken, sha, tree, parents):
+                return _Tip(wanted, sha, name)
+        return _Tip(wanted, self._commit(taken, tree, parents, message))
 
-    def _save_tree(
-        self, wanted: str, files: Files, tree: str, parents: list[str], message: str, kept: Kept
-    ) -> None:
-        for name, sha in self._clone.refs(f"{PRIVATE}{ref_word(self._task)}").items():
-            own = name.removeprefix(f"{PRIVATE}{ref_word(self._task)}/")
-            if re.fullmatch(rf"{wanted}(?:-\d+)?", own) and self._is_same(sha, tree, parents):
-                kept.add(name)
-                return
-        made = self._commit(files, tree, parents, message)
-        kept.add(save(self._clone, self._task, wanted, made))
+    def _saved(self, wanted: str) -> Mapping[str, str]:
+        place = f"{PRIVATE}{ref_word(self._task)}"
+        form = re.compile(rf"{re.escape(place)}/{wanted}(?:-\d+)?")
+        found = self._clone.refs(place).items()
+        return {name: sha for name, sha in found if form.fullmatch(name)}
 
-    def _is_same(self, sha: str, tree: str, parents: list[str]) -> bool:
-        """Of staged content only the tree counts: its commit is made anew each time."""
-        words = ("rev-list", "--parents", "-n1", sha)
-        found = self._clone.git.run(*words, at=self._clone.at).text.split()[1:]
-        trees_of = [self._tree_of(one) for one in (sha, *found[1:])]
-        wanted = [tree, *(self._tree_of(one) for one in parents[1:])]
-        return trees_of == wanted and found[:1] == parents[:1]
-
-    def _commit(self, files: Files, tree: str, parents: list[str], message: str) -> str:
+    def _commit(self, taken: Taken, tree: str, parents: list[str], message: str) -> str:
         given = [word for parent in parents for word in ("-p", parent)]
         text = f"{message}\n\nKept by the kingdom for {self._task}.\n"
-        return files.run("commit-tree", tree, *given, stdin=text.encode("utf-8", "replace"))
-
-    # Afterwards.
-
-    def drop_kept(self) -> None:
-        """Its branches and stashes; what is not kept or pushed stays."""
-        gone = [
-            (name, "")
-            for name, sha in self._own_branches().items()
-            if self._clone.has_all_of(sha, "refs/remotes", PRIVATE)
-        ]
-        self._drop_stashes()
-        if gone:
-            self._clone.update(*gone)
-
-    def _drop_stashes(self) -> None:
-        """Which are kept by now; another task's soldier must not find them on its list."""
-        entries = len(self._stashes())
-        for stash in sorted(self._stashes(), key=lambda one: -one.number):
-            if not self._clone.has_all_of(stash.sha, "refs/remotes", PRIVATE):
-                continue
-            if entries == 1 and stash.number == 0:
-                self._clone.update(("refs/stash", ""))
-            else:
-                entry = f"refs/stash@{{{stash.number}}}"
-                words = ("reflog", "delete", "--rewrite", "--updateref", entry)
-                self._clone.git.run(*words, at=self._clone.at)
-            entries -= 1
-
-    def _own_branches(self) -> dict[str, str]:
-        """Those that are certainly this task's: by their name, or because it stood on them."""
-        stood = {sha for sha, _ in _log_of(os.path.join(self._worktree.admin, "logs", "HEAD"))}
-        own = self._worktree.branch()
-        others = _branches_elsewhere(self._worktree)
-        return {
-            name: sha
-            for name, sha in self._clone.refs(BRANCHES).items()
-            if name not in others and (name == own or name in self._branches or sha in stood)
-        }
+        return taken.run("commit-tree", tree, *given, stdin=text.encode("utf-8", "replace"))
 
 
 def save(clone: Clone, task: str, wanted: str, sha: str) -> str:
@@ -257,41 +225,21 @@ def save(clone: Clone, task: str, wanted: str, sha: str) -> str:
     raise AssertionError("count() ends")
 
 
-def _log_of(path: str) -> list[tuple[str, str]]:
-    """Commit and message of each line of a reflog, oldest first."""
-    try:
-        text = disk.read(path, _LARGEST_LOG)[0].decode("utf-8", "replace")
-    except OSError:
-        return []
-    lines = [line.partition("\t") for line in text.split("\n")]
-    found = [(facts.split(" "), message) for facts, _, message in lines]
-    return [(words[1], message) for words, message in found if len(words) > 2 and is_sha(words[1])]
+def _tree_of(taken: Taken, commit: str) -> str:
+    return taken.run("rev-parse", "--verify", f"{commit}^{{tree}}") if commit else ""
 
 
-def _stashed_on(message: str) -> str:
-    found = _STASHED_ON.match(message)
-    return found["branch"] if found else ""
+def _is_same(taken: Taken, sha: str, tree: str, parents: list[str]) -> bool:
+    """Of staged content only the tree counts: its commit is made anew each time."""
+    found = taken.run("rev-list", "--parents", "-n1", sha).split()[1:]
+    trees_of = [_tree_of(taken, one) for one in (sha, *found[1:])]
+    wanted = [tree, *(_tree_of(taken, one) for one in parents[1:])]
+    return trees_of == wanted and found[:1] == parents[:1]
 
 
-def _elsewhere(worktree: Worktree) -> list[Worktree]:
-    return [other for other in worktree.clone.worktrees() if other.id != worktree.id]
-
-
-def _heads_elsewhere(worktree: Worktree) -> set[str]:
-    """Where the HEADs of other worktrees stand or stood, and this one's never did."""
-
-    def stood(one: Worktree) -> set[str]:
-        return {sha for sha, _ in _log_of(os.path.join(one.admin, "logs", "HEAD"))}
-
-    found: set[str] = set()
-    for other in _elsewhere(worktree):
-        found |= stood(other)
-    return found - stood(worktree)
-
-
-def _branches_elsewhere(worktree: Worktree) -> set[str]:
-    found = set()
-    for other in _elsewhere(worktree):
-        with suppress(KingdomError):
-            found.add(other.branch())
-    return found
+def ref_part(name: str) -> str:
+    """As part of a ref's name."""
+    word = name.replace("/", "--")
+    if len(os.fsencode(word)) <= _LONGEST:
+        return word
+    return f"{word[: _LONGEST // 4]}-{hashlib.sha256(os.fsencode(word)).hexdigest()[:16]}"

@@ -6,11 +6,13 @@ import os
 import re
 
 from kingdom.clients.git import Place
-from kingdom.clients.git_faults import GitUnreachable, PushRejected, failure_of
+from kingdom.clients.git_faults import GitUnreachable, PushRejected, RefMissing, failure_of
 from kingdom.clients.programs import Said
 from kingdom.general.checkouts.clone import Clone
 from kingdom.general.checkouts.clones import Clones
-from kingdom.general.checkouts.refs import BRANCHES, REMOTE_BRANCHES, checked_branch
+from kingdom.general.checkouts.refs import BRANCHES, REMOTE_BRANCHES, checked_branch, is_sha
+from kingdom.general.checkouts.takeover import take_large_files, taken_over
+from kingdom.general.checkouts.worktree import Worktree
 from kingdom.settings.addresses import Remote
 from kingdom.store import disk
 
@@ -38,6 +40,19 @@ def push(
     _check_push(said, branch)
     clone.update((tracking, sha))
     clone.mark_used()
+    return sha
+
+
+def bring(worktree: Worktree, source: str) -> str:
+    """The commit, taken from the soldier's git directory into the clone, with its large files."""
+    refs = worktree.data.refs()
+    named = [worktree.head()] if source == "HEAD" else [refs.get(f"{BRANCHES}{source}", ""), source]
+    wanted = next(filter(is_sha, named), "")
+    with taken_over(worktree) as taken:
+        sha = taken.commits([wanted]).get(wanted, "") if wanted else ""
+        if not sha or taken.bring([sha]):
+            raise RefMissing(f"There is no commit {source} to push.")
+    take_large_files(worktree)
     return sha
 
 

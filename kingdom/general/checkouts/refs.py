@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from kingdom.clients.git_faults import RefMissing
 
 PRIVATE = "refs/kingdom/"
+BORROWED = "refs/kingdom-borrowed/"  # one per checkout: what its git directory needs of the clone
 BRANCHES = "refs/heads/"
 REMOTE_BRANCHES = "refs/remotes/origin/"
 REMOTE_HEAD = f"{REMOTE_BRANCHES}HEAD"  # names the default branch
@@ -38,9 +39,9 @@ def ref_word(id_: str) -> str:
     return f"{escaped}_" if escaped.endswith((".", ".lock")) else escaped
 
 
-def branches_for(task_id: str, *, flat: bool) -> Iterator[str]:
-    """Names to choose from, the best first; `flat` where `kingdom/…` cannot be."""
-    first = f"kingdom-{ref_word(task_id)}" if flat else f"kingdom/{ref_word(task_id)}"
+def branches_for(task_id: str) -> Iterator[str]:
+    """Names to choose from, the best first."""
+    first = f"kingdom/{ref_word(task_id)}"
     yield first
     for number in range(2, 1_000_000):
         yield f"{first}-{number}"

@@ -1,6 +1,7 @@
 """The repositories of a general: a worktree for each task, and what soldiers leave in them.
 
-    workspace/{general}/{task}/repo/            the task's worktree, on a branch of its own
+    workspace/{general}/{task}/repo/            the task's worktree, with a git directory and a
+                                                branch of its own
     workspace/{general}/{task}/repo.broken-1/   one that could not be used; never deleted here
     workspace/{general}/.clones/                see `kingdom.general.checkouts.clones`
 
@@ -24,8 +25,9 @@ from kingdom.clock import Clock, SystemClock
 from kingdom.errors import KingdomError
 from kingdom.general.checkouts import pushing, trees
 from kingdom.general.checkouts.beginnings import Wish
-from kingdom.general.checkouts.clone import Clone, Worktree
+from kingdom.general.checkouts.clone import Clone
 from kingdom.general.checkouts.clones import Clones, slug_of
+from kingdom.general.checkouts.git_directory import renew
 from kingdom.general.checkouts.holdings import (
     PrivateRef,
     Survey,
@@ -35,8 +37,11 @@ from kingdom.general.checkouts.holdings import (
 )
 from kingdom.general.checkouts.keeping import Keeper, Kept
 from kingdom.general.checkouts.making import Maker
+from kingdom.general.checkouts.older import convert, older_worktrees, paths_of
 from kingdom.general.checkouts.outgoing import Outgoing, known_in, outgoing
-from kingdom.general.checkouts.refs import BRANCHES, PRIVATE, is_branch_of
+from kingdom.general.checkouts.refs import BRANCHES, PRIVATE, is_sha
+from kingdom.general.checkouts.takeover import has_brought_head
+from kingdom.general.checkouts.worktree import Worktree
 from kingdom.models.ids import check_id
 from kingdom.settings.addresses import Remote
 from kingdom.store import disk
@@ -44,7 +49,6 @@ from kingdom.store.paths import BaseDir
 
 REPO = "repo"
 _BROKEN, _INCOMPLETE = "broken", "kept"
-_WORKTREE_LOCKS = ("index.lock", "HEAD.lock")
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,7 @@ class Checkout:
     repo: str  # as the task names it
     clone: str
     base: str = ""  # the commit that it is compared with; empty if there is none
+    borrows: tuple[str, ...] = ()  # directories that its git reads, and never writes to
 
 
 class Repositories:
@@ -73,9 +78,9 @@ class Repositories:
         """`configured`: what manifests name as repositories, and may be addresses and paths."""
         self._settings = settings or GitSettings()
         self._clock = clock or SystemClock()
-        self._home = os.path.join(os.path.realpath(base.workspace), general)
         self._hosts = Hosts(self._settings, environment, configured)
         self._clones = Clones(base, general, git, self._hosts, self._settings)
+        self._home = self._clones.home
         self._maker = Maker(self._clones, self._hosts, self._settings, self._clock)
 
     # Before a soldier.
@@ -91,12 +96,15 @@ class Repositories:
         depth: int | None = None,
         partial: bool | None = None,
         submodules: bool | None = None,
+        trusted: bool = True,
     ) -> Checkout:
         """The task's worktree: as it was left, or new, at the head of what is asked for.
 
         `head_sha` is what the event saw: it makes sure that a fetch brought it, and stands in for
         a pull request whose ref is gone. The pull request's head of today wins over it.
-        `base_branch` is where it begins, or what a pull request is to go into.
+        `base_branch` is where it begins, or what a pull request is to go into. Not `trusted` is
+        work of people below member: it gets no submodules and no large files, no links that lead
+        out of it, and steering files (CLAUDE.md and such) of the base branch.
         """
         wish = Wish(
             pull_request=pull_request,
@@ -104,13 +112,16 @@ class Repositories:
             base_branch=base_branch or "",
             depth=depth or self._settings.depth,
             partial=self._settings.partial if partial is None else partial,
+            trusted=trusted,
         )
         remote = self._hosts.remote(repo)
         with _disk_errors():
-            found = self._reusable(check_id(task_id))
+            self._convert_older(check_id(task_id))
+            found = self._reusable(task_id)
             if found is not None:
                 return self._checkout(found, repo, self._refresh(found, remote, wish))
-            with_submodules = self._settings.submodules if submodules is None else submodules
+            wanted = self._settings.submodules if submodules is None else submodules
+            with_submodules = wanted and trusted  # a fork may name another one of the same owner
             made, base = self._clones.again_if_broken(
                 remote,
                 lambda: self._maker.make(
@@ -134,18 +145,32 @@ class Repositories:
         path = self._place(task_id)
         found = self._registered(path)
         if not disk.exists(path):
-            inside = [one for one in self._of_task(task_id) if _is_in(one.path, path)]
-            self._drop_missing(inside, task_id)
+            for worktree in self._inside(path):  # its files were deleted, or were not yet there
+                self._forget(worktree)
             return None
         for worktree in found:
-            for name in _WORKTREE_LOCKS:  # its soldier has ended, so nobody holds them
-                disk.remove(os.path.join(worktree.admin, name))
-            if worktree.is_whole():
+            if worktree.is_whole() and has_brought_head(worktree):
                 return worktree
-        aside = trees.move_aside(path, _BROKEN)
-        for worktree in found:
-            worktree.clone.place_worktree(worktree, aside)
+        self._move_aside(task_id, _BROKEN)
         return None
+
+    def _move_aside(self, task_id: str, word: str) -> str:
+        """Its clones go on to lend it what it borrows."""
+        path = self._place(task_id)
+        inside = self._inside(path)
+        aside = trees.move_aside(path, word)
+        for one in inside:
+            one.clone.move_worktree(one, aside + one.path.removeprefix(path))
+        return aside
+
+    def _convert_older(self, task_id: str) -> None:
+        """What the version before left of this task; its soldier has ended."""
+        inside = os.path.join(self._home, task_id) + os.sep
+        for clone in self._clones.all():
+            for one in older_worktrees(clone):
+                if one.path.startswith(inside):
+                    with self._clones.locked(slug_of(clone)), suppress(CloneBroken, GitFailed):
+                        convert(one, task_id)
 
     def _registered(self, path: str) -> list[Worktree]:
         return [
@@ -155,26 +180,22 @@ class Repositories:
             if worktree.path == path
         ]
 
-    def _drop_missing(self, found: list[Worktree], task_id: str) -> None:
-        """Whose files someone deleted, or were not yet there when a crash came."""
-        for worktree in found:
-            with self._clones.locked(slug_of(worktree.clone)):
-                with suppress(CloneBroken, GitFailed):
-                    self._keeper(worktree, task_id).keep()
-                worktree.clone.forget_worktree(worktree)
-
     def _refresh(self, worktree: Worktree, remote: Remote, wish: Wish) -> str:
         """Its clone, if the remote can be reached; who has a worktree can go on without. Answers
         the commit that it is compared with."""
-        clone = worktree.clone
+        clone, base = worktree.clone, ""
         with self._clones.locked(slug_of(clone)):
             clone.put_right()
             clone.mark_used()
             if clone.url == remote.url and not clone.is_broken:
                 with suppress(KingdomError):
-                    return self._maker.refresh(worktree, remote, wish)
+                    base = self._maker.refresh(worktree, remote, wish)
+            for one in self._inside(worktree.path):
+                with suppress(CloneBroken, GitFailed):
+                    one.clone.borrow(one)
+                    renew(one)
         with suppress(KingdomError):
-            return self._maker.known_base(worktree, wish)
+            return base or self._maker.known_base(worktree, wish)
         return ""
 
     # After a soldier.
@@ -189,7 +210,8 @@ class Repositories:
 
     def _keep(self, task_id: str) -> Kept:
         total, main = Kept(), self._place(task_id)
-        found = self._of_task(task_id)
+        self._convert_older(check_id(task_id))
+        found = [one for one in self._inside(main) if disk.exists(one.path)]
         names = {worktree.clone.name for worktree in found if worktree.path == main}
         for worktree in found:
             kept = self._kept_of(worktree, task_id)
@@ -199,36 +221,27 @@ class Repositories:
                 total.add(f"{worktree.clone.name} {ref}" if is_elsewhere else ref)
             total.missed += [os.path.join(worktree.path, path) for path in kept.missed]
             worktree.clone.mark_used()
-        if disk.exists(main) and not names:  # the soldier made the clone forget it
+        if disk.exists(main) and not names:  # no clone knows it
             total.add(main)
             total.missed.append(main)
         return total
 
     def _kept_of(self, worktree: Worktree, task_id: str) -> Kept:
-        """Of a clone that cannot be read, the files themselves are what is kept."""
+        """Where git cannot be read, the files themselves are what is kept."""
+        known = frozenset(one.path for one in self._inside(self._place(task_id)))
         try:
-            return self._keeper(worktree, task_id).keep()
-        except CloneBroken:
+            return Keeper(worktree, task_id, known).keep()
+        except (CloneBroken, GitFailed):
             return Kept([worktree.path], ["."])
 
-    def _of_task(self, task_id: str) -> list[Worktree]:
-        """All that lie in its directory: its own, submodules, and what the soldier added."""
-        inside = os.path.join(self._home, check_id(task_id)) + os.sep
+    def _inside(self, directory: str) -> list[Worktree]:
+        """All that lie there: a task's own, and submodules."""
         return [
             worktree
             for clone in self._clones.all()
             for worktree in clone.worktrees()
-            if worktree.path.startswith(inside)
+            if _is_in(worktree.path, directory)
         ]
-
-    def _keeper(self, worktree: Worktree, task_id: str) -> Keeper:
-        known = frozenset(os.path.normpath(one.path) for one in self._of_task(task_id))
-        branches = [
-            name
-            for name in worktree.clone.refs(BRANCHES)
-            if is_branch_of(task_id, name.removeprefix(BRANCHES))
-        ]
-        return Keeper(worktree, task_id, branches, known)
 
     def push(
         self,
@@ -262,15 +275,15 @@ class Repositories:
         return known_in(clone, (checkout.head, checkout.base), strings)
 
     def _commit_of(self, checkout: Checkout, source: str) -> tuple[Clone, str]:
-        """A commit that is named may be pushed as long as the clone has it, kept by a ref."""
-        found = [one for one in self._registered(checkout.path) if one.clone.path == checkout.clone]
-        if source == "HEAD" and not found:
-            raise RefMissing(f"{checkout.path} is not a worktree any more.")
-        for clone in self._clones.all():
-            named = found[0].head() if source == "HEAD" else source
-            if clone.path == checkout.clone and named and (sha := clone.resolve(named)):
-                return clone, sha
-        raise RefMissing(f"There is no commit {source} to push.")
+        """Taken over from the worktree, unless the clone has it, kept by a ref."""
+        clones = [one for one in self._clones.all() if one.path == checkout.clone]
+        if clones and is_sha(source) and clones[0].resolve(source):
+            return clones[0], source
+        self._convert_older(os.path.basename(os.path.dirname(checkout.path)))
+        for worktree in self._registered(checkout.path):
+            if worktree.clone.path == checkout.clone:
+                return worktree.clone, pushing.bring(worktree, source)
+        raise RefMissing(f"{checkout.path} is not a worktree any more.")
 
     def remove(self, task_id: str) -> list[str]:
         """Keep first; then the worktree goes, and branches whose commits are kept or pushed.
@@ -281,22 +294,19 @@ class Repositories:
         with _disk_errors():
             kept = self._keep(task_id)
             names = [name for name in kept.refs if not os.path.isabs(name)]
-            found = [one for one in self._of_task(task_id) if _is_in(one.path, path)]
-            if disk.exists(path) and (kept.missed or not found):
-                names.append(trees.move_aside(path, _INCOMPLETE))
+            if disk.exists(path) and (kept.missed or not self._inside(path)):
+                names.append(self._move_aside(task_id, _INCOMPLETE))
             disk.make_directory(self._clones.root)
             with trees.work_directory(self._clones.root) as work:
                 if disk.exists(path):
                     disk.move_anything(path, os.path.join(work, REPO))
-                for worktree in found:
-                    self._forget(worktree, task_id)
+                for worktree in self._inside(path):
+                    self._forget(worktree)
         return names
 
-    def _forget(self, worktree: Worktree, task_id: str) -> None:
+    def _forget(self, worktree: Worktree) -> None:
         clone = worktree.clone
         with self._clones.locked(slug_of(clone)):
-            with suppress(CloneBroken):
-                self._keeper(worktree, task_id).drop_kept()
             clone.forget_worktree(worktree)
             if clone.is_broken:
                 self._clones.drop_if_unused(clone)
@@ -322,6 +332,7 @@ class Repositories:
             if not clone.is_broken:
                 with self._clones.locked(slug_of(clone)), _disk_errors():
                     clone.put_right()
+                    self._clones.forget_missing(clone)
                 clone.compact()
 
     def discard(self, clone: str) -> bool:
@@ -330,7 +341,7 @@ class Repositories:
             if one.path != clone:
                 continue
             with self._clones.locked(slug_of(one)), _disk_errors():
-                if one.worktrees() or private_refs(one):
+                if paths_of(one) or private_refs(one):
                     return False
                 with trees.work_directory(self._clones.root) as work:
                     disk.move_anything(one.path, os.path.join(work, "clone.git"))
@@ -339,7 +350,12 @@ class Repositories:
 
     def _checkout(self, worktree: Worktree, repo: str, base: str = "") -> Checkout:
         branch = worktree.branch().removeprefix(BRANCHES)
-        return Checkout(worktree.path, branch, worktree.head(), repo, worktree.clone.path, base)
+        clones = [one.clone for one in self._inside(worktree.path)]
+        borrows = [path for clone in clones for path in (clone.objects, clone.lfs)]
+        lent = tuple(dict.fromkeys(path for path in borrows if disk.exists(path)))
+        return Checkout(
+            worktree.path, branch, worktree.head(), repo, worktree.clone.path, base, lent
+        )
 
 
 @contextmanager

@@ -1,9 +1,8 @@
-"""Submodules: each a worktree of a clone of its own, inside the worktree that names it."""
+"""Submodules: each a worktree with a git directory of its own, inside the one that names it."""
 
 from __future__ import annotations
 
 import os
-import re
 from contextlib import suppress
 from functools import partial
 
@@ -11,26 +10,29 @@ from kingdom.clients.git_hosts import Hosts
 from kingdom.errors import NeverWorks
 from kingdom.general.checkouts import trees
 from kingdom.general.checkouts.beginnings import Beginnings
-from kingdom.general.checkouts.clone import Worktree
 from kingdom.general.checkouts.clones import Clones, slug
-from kingdom.general.checkouts.committed import Tree
+from kingdom.general.checkouts.committed import Limits, Tree
 from kingdom.general.checkouts.filling import Filler
+from kingdom.general.checkouts.git_directory import new_worktree
+from kingdom.general.checkouts.worktree import Worktree
 from kingdom.settings.addresses import Remote
 from kingdom.store import disk
 
 _DEEPEST = 10  # submodules within submodules
+_NAME = "submodule"
 
 
 class Submodules:
     def __init__(
-        self, clones: Clones, hosts: Hosts, beginnings: Beginnings, filler: Filler
+        self, clones: Clones, hosts: Hosts, beginnings: Beginnings, filler: Filler, limits: Limits
     ) -> None:
+        self._limits = limits
         self._clones = clones
         self._hosts = hosts
         self._beginnings = beginnings
         self._filler = filler
 
-    def add(self, outer: Worktree, tree: Tree, final: str, task_id: str, depth: int = 0) -> None:
+    def add(self, outer: Worktree, tree: Tree, final: str, depth: int = 0) -> None:
         """All that this tree has, into a worktree that is to be moved to `final`."""
         if depth == _DEEPEST:
             raise NeverWorks(f"{outer.clone.url} has submodules more than {_DEEPEST} deep.")
@@ -40,28 +42,24 @@ class Submodules:
             remote = self._hosts.submodule(tree.remote, url)
             inside, target = os.path.join(outer.path, path), os.path.join(final, path)
             with trees.work_directory(self._clones.root) as work:
-                inner, below = self._clones.again_if_broken(
-                    remote, partial(self._one, remote, sha, work, f"{task_id}-{_word(path)}")
-                )
-                self.add(inner, below, target, task_id, depth + 1)
-                inner.clone.place_worktree(inner, target)
+                one = partial(self._one, remote, sha, os.path.join(work, _NAME), target)
+                inner, below = self._clones.again_if_broken(remote, one)
+                self.add(inner, below, target, depth + 1)
                 with suppress(FileNotFoundError):
                     disk.remove_directory(inside)  # which git made, empty
                 disk.move_anything(inner.path, inside)
 
-    def _one(self, remote: Remote, sha: str, work: str, id_: str) -> tuple[Worktree, Tree]:
+    def _one(self, remote: Remote, sha: str, path: str, target: str) -> tuple[Worktree, Tree]:
         with self._clones.locked(slug(remote)):
             clone = self._clones.ready(remote, partial=False, depth=None)
             self._beginnings.have(clone, remote, sha)
-            trees.remove(os.path.join(work, id_))
-            inner = clone.add_worktree(work, id_, sha)
-        tree = Tree(self._clones, clone, remote, sha)
+            trees.remove(path)
+            tree = Tree(self._clones, clone, remote, sha, self._limits)
+            tree.check_size()
+            self._filler.see_to_lfs(Worktree(target, clone), tree)
+            inner = new_worktree(Worktree(target, clone), path, sha)
         self._filler.fill(inner, remote, tree)
         return inner, tree
-
-
-def _word(path: str) -> str:
-    return re.sub(r"[^A-Za-z0-9]+", "-", path).strip("-")[-60:] or "submodule"
 
 
 def _is_plain_directory(root: str, path: str) -> bool:

@@ -51,6 +51,14 @@ def remove(path: str) -> None:
             disk.remove_directory(waiting.pop())
 
 
+def remove_anything(path: str) -> None:
+    """The same for what may be a file or a link."""
+    if os.path.isdir(path) and not os.path.islink(path):
+        remove(path)
+    else:
+        disk.remove(path)
+
+
 def _subdirectories_left(path: str) -> Iterator[str]:
     """After everything else in there is removed."""
     try:

@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 from kingdom.clients.git import Place
 from kingdom.clients.git_faults import CloneBroken, GitFailed
-from kingdom.general.checkouts.clone import Clone
+from kingdom.general.checkouts.private_git import LARGEST_INDEX, is_real_directory
+from kingdom.general.checkouts.takeover import Taken
 from kingdom.store import disk
 
-_LARGEST_INDEX = 1024 * 1024 * 1024
 _RAW = b"* -text -eol -ident -filter -working-tree-encoding\n"
 
 
 class Files:
-    def __init__(self, clone: Clone, view: str, directory: str, missed: list[str]) -> None:
-        """`missed` gets what git would not take."""
-        self._clone = clone
+    def __init__(
+        self,
+        taken: Taken,
+        view: str,
+        directory: str,
+        missed: list[str],
+        is_given: Callable[[str, bytes], bool] = lambda _directory, _path: False,
+    ) -> None:
+        """`missed` gets what git would not take; what `is_given` is no change of the soldier's."""
+        self._is_given = is_given
+        self._taken = taken
         self._view = view
         self._missed = missed
         self._directory = directory
@@ -28,8 +37,13 @@ class Files:
         return self._out(*words, stdin=stdin).decode("utf-8", "surrogateescape").strip()
 
     def _out(self, *words: str, stdin: bytes = b"", index: str = "") -> bytes:
-        at = Place(self._view, work_tree=self._directory, index=index or self._index)
-        return self._clone.in_view(*words, at=at, stdin=stdin).out
+        at = Place(
+            self._view,
+            work_tree=self._directory,
+            index=index or self._index,
+            objects=self._taken.objects,
+        )
+        return self._taken.clone.in_view(*words, at=at, stdin=stdin).out
 
     def read_index(self, path: str, head: str) -> str:
         """Begin with a copy of the soldier's index; answers the tree that is staged in it.
@@ -37,8 +51,10 @@ class Files:
         It knows what was looked at already, so that only what changed is read. One that cannot be
         read is no index: everything is compared with HEAD.
         """
+        looked_at = f"{self._index}-seen"
         try:
-            disk.create(self._index, disk.read(path, _LARGEST_INDEX)[0])
+            for copy in (self._index, looked_at):
+                disk.copy(path, copy, LARGEST_INDEX)
             staged = "" if self._listed("--unmerged") else self.write_tree()
         except (OSError, GitFailed, CloneBroken):
             disk.remove(self._index)
@@ -46,9 +62,9 @@ class Files:
             if head:
                 self.run("read-tree", head)
             return ""
-        # The copy is younger: by its age git would take files for unchanged that were changed
-        # right after the original was written.
-        self._looked_at = path
+        # The one that was written to is younger: by its age git would take files for unchanged
+        # that were changed right after the original was written.
+        self._looked_at = looked_at
         return staged
 
     def _listed(self, *words: str) -> list[bytes]:
@@ -61,7 +77,9 @@ class Files:
         changed = self._listed("--modified", "--deleted", "--others", *ignoring)
         changed += [entry.partition(b"\t")[2] for entry in self._listed("--unmerged")]
         changed += self._not_looked_at()
-        paths = list(dict.fromkeys(changed))
+        paths = [
+            path for path in dict.fromkeys(changed) if not self._is_given(self._directory, path)
+        ]
         nested = [os.fsdecode(path.rstrip(b"/")) for path in paths if path.endswith(b"/")]
         self._add([path for path in paths if not path.endswith(b"/")])
         if not everything:
@@ -80,7 +98,11 @@ class Files:
         paths = [
             os.fsdecode(entry.partition(b"\t")[2]) for entry in entries if entry[:6] == b"160000"
         ]
-        return [path for path in paths if disk.exists(os.path.join(self._directory, path, ".git"))]
+        return [path for path in paths if self._is_repository(path)]
+
+    def _is_repository(self, path: str) -> bool:
+        whole = os.path.join(self._directory, path)
+        return is_real_directory(whole) and disk.exists(os.path.join(whole, ".git"))
 
     def _add(self, paths: list[bytes]) -> None:
         if not paths:
@@ -124,10 +146,6 @@ class Files:
 
     def write_tree(self) -> str:
         return self.run("write-tree")
-
-    def make_tree(self, entries: list[tuple[str, str]]) -> str:
-        lines = [f"040000 tree {sha}\t{name}\n" for name, sha in entries]
-        return self.run("mktree", stdin="".join(lines).encode())
 
 
 def _terminated(paths: list[bytes]) -> bytes:

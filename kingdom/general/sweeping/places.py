@@ -28,7 +28,7 @@ _UNENDED = ("pending", "in_progress")
 
 
 def home_of(base: BaseDir, general: str) -> str:
-    return os.path.join(os.path.realpath(base.workspace), general)
+    return os.path.realpath(os.path.join(base.workspace, general))
 
 
 def places(

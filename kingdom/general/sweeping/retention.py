@@ -88,8 +88,10 @@ def _aside(found: Found, now: float, days: int) -> Iterator[Due]:
 
 
 def _workspaces(found: Found, going: Set[str], now: float, days: int) -> Iterator[Due]:
-    left = {one.path for one in found.survey.aside} - going
+    aside = {one.path for one in found.survey.aside}
+    left = aside - going
     worktrees = [path for clone in found.survey.clones for path in clone.worktrees]
+    worktrees = [path for path in worktrees if not path.startswith(tuple(aside))]
     for place in found.places:
         age = now - place.last_used
         if place.needed or age <= days * DAY:

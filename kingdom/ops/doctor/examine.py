@@ -13,7 +13,13 @@ from kingdom.settings.loading import Settings, load_settings
 from kingdom.store.paths import BaseDir
 
 Check = Callable[[Patient], Iterator[Finding]]
-MACHINE: tuple[Check, ...] = (machine.python, machine.git, machine.tmux, machine.gh)
+MACHINE: tuple[Check, ...] = (
+    machine.python,
+    machine.git,
+    machine.tmux,
+    machine.sandbox,
+    machine.gh,
+)
 PLACE: tuple[Check, ...] = (
     place.base_directory,
     place.room,

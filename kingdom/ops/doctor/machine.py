@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import shutil
 import sys
@@ -10,11 +11,13 @@ from collections.abc import Iterator
 from kingdom.clients.git import OLDEST, Git
 from kingdom.clients.programs import ask
 from kingdom.engines.choice import TMUX
+from kingdom.engines.sandbox.bubblewrap import probe
 from kingdom.errors import KingdomError
 from kingdom.ops.doctor.finding import OK, PROBLEM, WARNING, Finding, Patient, fine
 
 OLDEST_PYTHON = (3, 11)
-LFS = "git-lfs"
+LFS, SANDBOX = "git-lfs", "bubblewrap"
+_WITHOUT = "Soldiers get no shell, and read their workspace only."
 
 
 def python(patient: Patient) -> Iterator[Finding]:
@@ -63,6 +66,30 @@ def tmux(patient: Patient) -> Iterator[Finding]:
         yield fine(TMUX, first_line(said).removeprefix("tmux "))
     else:
         yield Finding(PROBLEM, TMUX, f"It does not work: {first_line(said)}.", f"Try: {TMUX} -V")
+
+
+def sandbox(patient: Patient) -> Iterator[Finding]:
+    """Tried, since a kernel may refuse what is installed."""
+    runtime, found = patient.settings.system.runtime, probe(patient.environment)
+    if found.works:
+        yield fine(SANDBOX, f"{_dotted(found.version)}, soldiers run in a sandbox")
+    else:
+        state = PROBLEM if runtime.isolation == "required" else WARNING
+        yield Finding(state, SANDBOX, f"{found.reason} {_WITHOUT}", found.remedy)
+    if runtime.isolation == "off":
+        yield Finding(
+            WARNING,
+            SANDBOX,
+            "runtime.isolation is off: members' work runs as you, with all your files.",
+            "Set it to auto in config/local/system.yaml.",
+        )
+    if os.geteuid() == 0:
+        yield Finding(
+            WARNING,
+            "user",
+            "The kingdom runs as root: whoever gets past a sandbox has the whole machine.",
+            "Run it as an ordinary user of its own.",
+        )
 
 
 def gh(patient: Patient) -> Iterator[Finding]:

@@ -77,6 +77,16 @@ OF_TASKS: dict[str, tuple[str, str]] = {
         "엔진이 이 일을 할 수 없습니다. 로그인이나 설정이 잘못되었습니다.",
         "결과의 error를 보고 고친 뒤: kingdom retry TASK",
     ),
+    "sandbox_failed": (
+        "병사의 샌드박스를 만들지 못했습니다.",
+        "bubblewrap이 무엇이라 했는지는 kingdom logs SOLDIER로, 작동하는지는 kingdom doctor로 "
+        "확인하십시오.",
+    ),
+    "isolation_missing": (
+        "샌드박스가 필요한데 이 머신에는 없어서 병사를 시작하지 않았습니다.",
+        "무엇이 없는지는 kingdom doctor로 확인하십시오. 구성원의 작업을 샌드박스 없이 실행하려면 "
+        "config/local/system.yaml에서 runtime.isolation을 off로 설정하십시오.",
+    ),
     "engine_unsupported": (
         "설정된 엔진을 장군이 지원하지 않습니다.",
         "system.yaml의 runtime.engine이나 manifest의 supported_engines를 바꾸십시오.",
@@ -190,5 +200,10 @@ OF_TASKS: dict[str, tuple[str, str]] = {
     "lfs_missing": (
         "저장소가 git-lfs로 큰 파일을 두는데, git-lfs가 설치되어 있지 않습니다.",
         "설치하려면: apt-get install git-lfs. 또는 system.yaml: git.lfs 값을 false로.",
+    ),
+    "checkout_too_large": (
+        "이 커밋의 파일들이 허용된 것보다 많은 디스크 공간을 차지합니다.",
+        "그래도 필요하다면 system.yaml에서 git.max_checkout_mb나 git.max_checkout_files를 올리세요 "
+        "(멤버가 아닌 사람의 일은 git.max_outside_checkout_mb, git.max_outside_checkout_files).",
     ),
 }
