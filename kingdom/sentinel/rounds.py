@@ -120,9 +120,8 @@ class Rounds:
             self._waited.pop(one.event.id, None)
         return completed
 
-    def _emit(self, found: list[Event]) -> int:
+    def _emit(self, events: list[Event]) -> int:
         setting = self._setting
-        events = [one.model_copy(update={"payload": _writable(one.payload)}) for one in found]
         news = setting.bus.publish("events", *events)
         self._seen.mark(event.id for event in events)
         for event, is_new in zip(events, news, strict=True):
@@ -138,15 +137,6 @@ class Rounds:
         except TryLater as error:
             setting.log.warning("log.not_written", error=str(error), type="event.detected")
         setting.log.info("event.detected", trust=event.trust, repo=event.repo, **facts)
-
-
-def _writable(value: Any) -> Any:
-    """Half a pair of surrogates is JSON, but no text that a file can hold."""
-    if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode()
-    if isinstance(value, dict):
-        return {_writable(name): _writable(one) for name, one in value.items()}
-    return [_writable(one) for one in value] if isinstance(value, list) else value
 
 
 def parsed(watcher: Watcher, raw: Any) -> Sighting:

@@ -62,7 +62,8 @@ def note(base: BaseDir, day: date, one: Spent) -> None:
     told["cost_usd"] = told.pop("cost")
     is_new = not disk.exists(path)
     disk.make_directory(_directory(base))
-    disk.append_line(path, json.dumps(told, ensure_ascii=False).encode() + b"\n")
+    line = json.dumps(told, ensure_ascii=False) + "\n"
+    disk.append_line(path, line.encode("utf-8", "backslashreplace"))
     disk.sync_file(path)
     if is_new:
         disk.sync_directory(_directory(base))
