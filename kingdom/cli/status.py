@@ -14,6 +14,7 @@ from kingdom.store.room import MAKE_ROOM
 
 HEADINGS = ("ROLE", "STATE", "PID", "UP", "HEARTBEAT", "RESTARTS", "NOTE")
 IN_ORDER = "exit code 0"
+MOST_FAILED = 5  # lines
 LET_IN = {"warning": "only urgent work is let in", "critical": "no work is let in"}
 
 
@@ -104,6 +105,7 @@ def facts(found: dict[str, Any]) -> Iterator[str]:
     if found["disk_problem"]:
         yield f"disk       {found['disk_problem']} {MAKE_ROOM}"
     yield from _found_by_chamberlain(found)
+    yield from _faults(found)
     if found["systemd"]:
         yield from _systemd(found["systemd"])
     if found["engine"]:
@@ -131,6 +133,17 @@ def _found_by_chamberlain(found: dict[str, Any]) -> Iterator[str]:
         yield f"budget     {_budget(found['budget'])}"
     for duty, error in found["broken_duties"].items():
         yield f"broken     the chamberlain cannot see to {duty} ({error}): kingdom logs chamberlain"
+
+
+def _faults(found: dict[str, Any]) -> Iterator[str]:
+    """What keeps roles waiting, and the newest of what they could not handle."""
+    for one in found["waits"]:
+        yield harmless(f"waits      {one['role']}, since {one['since']}: {one['error']}", keep="")
+    for one in found["failed"][-MOST_FAILED:]:
+        told = f"{one['role']} could not handle {one['what']} ({one['error']})"
+        yield harmless(f"failed     {told}: kingdom logs {one['role']}", keep="")
+    if len(found["failed"]) > MOST_FAILED:
+        yield f"failed     {len(found['failed']) - MOST_FAILED} more; see: kingdom doctor"
 
 
 def _health(health: dict[str, Any]) -> str:

@@ -15,7 +15,7 @@ from kingdom.bus.port import Move, New
 from kingdom.clock import isoformat
 from kingdom.engines.choice import Engines
 from kingdom.engines.standing import LIMIT, LOGIN, OUTAGE, Standings
-from kingdom.errors import KingdomError, TryLater
+from kingdom.errors import KingdomError
 from kingdom.failures import FAILURES
 from kingdom.general import budget, verdicts
 from kingdom.general.attempt import Attempt
@@ -143,10 +143,7 @@ class Reporter:
             "until": None if until is None else isoformat(until),
         }
         self._log.warning("engine.changed", **facts)
-        try:
-            self._setting.internal.emit("system.engine_changed", facts, None)
-        except TryLater as error:
-            self._log.warning("log.not_written", error=str(error), type="system.engine_changed")
+        self._setting.tell("system.engine_changed", facts)
 
     def conclude(
         self, attempt: Attempt, judgement: Judgement, manifest: Manifest, ended: Ended | None = None
@@ -315,11 +312,7 @@ class Reporter:
         )  # fmt: skip
 
     def _emit(self, type_: str, attempt: Attempt, **data: Any) -> None:
-        """About what is done already: a log that cannot be written undoes none of it."""
-        try:
-            self._setting.internal.emit(type_, data, attempt.task.trace_id)
-        except TryLater as error:
-            self._log.warning("log.not_written", error=str(error), type=type_)
+        self._setting.tell(type_, data, attempt.task.trace_id)
 
     def _note(self, attempt: Attempt, step: str, /, **facts: object) -> None:
         self._tasks_log.note(attempt.task.id, step, **facts)

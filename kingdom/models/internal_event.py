@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 from pydantic import Field, model_validator
+
 from kingdom.models.catalogue import CATALOGUE, Entry
 from kingdom.models.fields import Timestamp
 from kingdom.models.part import Part, spelled

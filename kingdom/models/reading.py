@@ -58,7 +58,7 @@ def parse(
         return READERS[kind](raw)
     except ValidationError as error:
         _refuse(kind, error, path)
-    except Exception as error:  # noqa: BLE001 - whatever a file holds, it costs that file alone
+    except Exception as error:  # whatever a file holds, it costs that file alone
         raise InvalidFile(
             f"{path}: it cannot be read as {kind} ({type(error).__name__}).",
             remedy=f"Compare it with: kingdom schema {kind}.",

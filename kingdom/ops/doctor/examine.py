@@ -19,6 +19,7 @@ PLACE: tuple[Check, ...] = (
     place.room,
     place.clock,
     place.keeper,
+    place.roles,
     surroundings.tell,
     order.directories,
     order.secrets,
