@@ -14,6 +14,8 @@ from functools import cache, cached_property, lru_cache
 
 from kingdom.pids import started
 
+_MOST_DIGITS = 20  # of a pid, and of a start in clock ticks
+
 
 @dataclass(frozen=True)
 class Holder:
@@ -41,7 +43,7 @@ class Holder:
         """None for anything a person or another program wrote there."""
         worker, _, place = text.rpartition("@")
         parts = place.split("/")
-        if len(parts) != 4 or not (parts[2].isdecimal() and parts[3].isdecimal()):
+        if len(parts) != 4 or not all(map(_is_number, parts[2:])):
             return None
         return Holder(worker, parts[0], parts[1], int(parts[2]), int(parts[3]))
 
@@ -57,6 +59,10 @@ class Holder:
         """True only when this process can see it."""
         here = (self.host, self.boot) == (_host(), boot())
         return here and started(self.pid) == self.started
+
+
+def _is_number(text: str) -> bool:
+    return text.isdecimal() and len(text) <= _MOST_DIGITS
 
 
 @lru_cache(maxsize=64)

@@ -19,6 +19,7 @@ from kingdom.chamberlain import roll
 from kingdom.chamberlain.duty import Duty, MakeDuty, Office
 from kingdom.chamberlain.heartbeats import is_a_service
 from kingdom.errors import KingdomError, TryLater
+from kingdom.runtime.faults import kind_of
 from kingdom.runtime.internal_log import InternalLog
 from kingdom.runtime.processes import WARDEN, Seat
 from kingdom.runtime.role import Setting
@@ -132,7 +133,7 @@ class Chamberlain:
     def _report(self, one: _Round, error: Exception) -> None:
         """A traceback for each way in which it breaks, whatever the values were."""
         self._rest(one)
-        name, kind = type(error).__name__, _kind(error)
+        name, kind = type(error).__name__, kind_of(error)
         self._office.board.troubles[one.duty.name] = name
         if kind not in one.broke:
             one.broke.add(kind)
@@ -155,15 +156,6 @@ class Chamberlain:
         if problem and problem != self._problem:
             self._office.log.error("config.refused", error=problem)
         self._problem = problem
-
-
-def _kind(error: Exception) -> str:
-    """What it is and where it was raised."""
-    place = error.__traceback__
-    while place is not None and place.tb_next is not None:
-        place = place.tb_next
-    line = f"{place.tb_frame.f_code.co_filename}:{place.tb_lineno}" if place else ""
-    return f"{type(error).__name__} {line}"
 
 
 def make(setting: Setting) -> Chamberlain:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any, Protocol
 
-from kingdom.errors import TryLater
 from kingdom.models.resources import Health, Tokens
 from kingdom.runtime.config import Config
 from kingdom.runtime.role import Setting
@@ -97,11 +96,7 @@ class Office:
         self.log.warning("state.damaged", file=self.path(name), error="What is wrong is left out.")
 
     def tell(self, type_: str, **data: Any) -> None:
-        """An internal event about what is done already, so a full disk cannot undo it."""
-        try:
-            self.setting.internal.emit(type_, data)
-        except TryLater as error:
-            self.log.warning("log.not_written", error=str(error), type=type_)
+        self.setting.tell(type_, data)
 
 
 MakeDuty = Callable[[Office], Duty]

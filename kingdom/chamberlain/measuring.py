@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import asdict
 
-import orjson
-
 from kingdom.chamberlain import health, roll
 from kingdom.chamberlain.alerts import Alerts
 from kingdom.chamberlain.duty import Office
@@ -19,6 +17,7 @@ from kingdom.chamberlain.health import Standing, Verdict
 from kingdom.chamberlain.machine import Machine, Reading
 from kingdom.clock import isoformat
 from kingdom.errors import KingdomError
+from kingdom.models.part import spelled
 from kingdom.models.resources import Health, Resources, Soldiers, read_resources
 from kingdom.store import disk
 from kingdom.store.state import read_json, write_json
@@ -133,7 +132,7 @@ class Measuring:
         told = found.written(usage={name: one.written() for name, one in usage.items()})
         path = office.base.resources_file
         self._try(path, lambda: write_json(path, told, sync=False))
-        line = orjson.dumps({"ts": isoformat(office.now()), **told}) + b"\n"
+        line = spelled({"ts": isoformat(office.now()), **told}) + b"\n"
         self._try(office.base.metrics_log, lambda: disk.append_line(office.base.metrics_log, line))
 
     def _try(self, what: str, act: Callable[[], None]) -> None:

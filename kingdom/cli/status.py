@@ -14,6 +14,7 @@ from kingdom.runtime.processes import STALE_AFTER
 HEADINGS = ("ROLE", "STATE", "PID", "UP", "HEARTBEAT", "RESTARTS", "NOTE")
 SHOWN = 6  # files that are wrong; doctor lists all
 IN_ORDER = "exit code 0"
+MOST_FAILED = 5  # lines
 LET_IN = {"warning": "only urgent work is let in", "critical": "no work is let in"}
 
 
@@ -105,6 +106,7 @@ def facts(found: dict[str, Any]) -> Iterator[str]:
         yield f"disk       {found['disk_problem']}"
     yield from _files(found["files"])
     yield from _found_by_chamberlain(found)
+    yield from _faults(found)
     if found["systemd"]:
         yield from _systemd(found["systemd"])
     if found["engine"]:
@@ -141,6 +143,17 @@ def _found_by_chamberlain(found: dict[str, Any]) -> Iterator[str]:
         yield f"budget     {_budget(found['budget'])}"
     for duty, error in found["broken_duties"].items():
         yield f"broken     the chamberlain cannot see to {duty} ({error}): kingdom logs chamberlain"
+
+
+def _faults(found: dict[str, Any]) -> Iterator[str]:
+    """What keeps roles waiting, and the newest of what they could not handle."""
+    for one in found["waits"]:
+        yield harmless(f"waits      {one['role']}, since {one['since']}: {one['error']}", keep="")
+    for one in found["failed"][-MOST_FAILED:]:
+        told = f"{one['role']} could not handle {one['what']} ({one['error']})"
+        yield harmless(f"failed     {told}: kingdom logs {one['role']}", keep="")
+    if len(found["failed"]) > MOST_FAILED:
+        yield f"failed     {len(found['failed']) - MOST_FAILED} more; see: kingdom doctor"
 
 
 def _health(health: dict[str, Any]) -> str:

@@ -13,10 +13,12 @@ again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime
 from functools import partial
 from typing import assert_never
 
+from kingdom.bus.files.caretaker import Caretaker
 from kingdom.bus.port import Accept, Claim, Move, Problem
 from kingdom.envoy.answers import answer_event, answers_by_task, is_known, is_settled
 from kingdom.envoy.hearing import (
@@ -38,7 +40,7 @@ from kingdom.envoy.standing import Standing
 from kingdom.envoy.threads import named, thread_of
 from kingdom.envoy.transport import Heard, Reply, Speech, Thread, Transport
 from kingdom.envoy.transports.choosing import chosen_transport
-from kingdom.errors import KingdomError, LeaseLost, NeverWorks, TryLater
+from kingdom.errors import InvalidFile, KingdomError, LeaseLost, NeverWorks, TryLater
 from kingdom.models.event import Event
 from kingdom.models.message import HumanInputRequest, MessageBase
 from kingdom.runtime.role import Setting
@@ -58,6 +60,7 @@ class Envoy:
         self._bus = setting.bus
         self._clock = setting.clock
         self._log = setting.log
+        self._faults = setting.faults
         self._transport = transport
         sync = setting.config.current.settings.system.durability == "full"
         self._notebook = Notebook(setting.base, sync=sync)
@@ -76,17 +79,21 @@ class Envoy:
             self._log.warning("state.made_anew", path=path)
         passed_on = answers_by_task(self._setting.base)
         for task_id, question in list(self._notebook.questions.items()):
-            settled = is_settled(self._bus, task_id)
-            if settled or question.answered_at:
-                self._close(task_id, question, passed_on.get(task_id, ""))
-            if settled:
-                self._notebook.revise(task_id, None)
+            with self._faults.contained(f"question of {task_id}"):
+                settled = is_settled(self._bus, task_id)
+                if settled or question.answered_at:
+                    self._close(task_id, question, passed_on.get(task_id, ""))
+                if settled:
+                    self._notebook.revise(task_id, None)
         self._notebook.save()
 
     def step(self) -> float:
         self._setting.config.refresh()
-        taken = self._take_replies() + self._take_defaults()
-        handled = self._deliver()
+        taken = handled = 0
+        with self._faults.contained("hearing people"):
+            taken = self._take_replies() + self._take_defaults()
+        with self._faults.contained("speaking to people"):
+            handled = self._deliver()
         is_busy = handled >= self._transport.at_once or (taken and self._is_default_due())
         return 0.0 if is_busy else self._seconds_of_rest()
 
@@ -137,7 +144,9 @@ class Envoy:
         count = len(self._in_hand)
         for parcel in list(self._in_hand):
             if parcel.thread is None:
-                self._show(parcel)
+                what = f"{STREAM}/{parcel.message.id}"
+                with self._faults.contained(what, partial(self._set_aside, parcel)):
+                    self._show(parcel)
         if count:
             self._transport.settle()
             self._notebook.save()
@@ -175,6 +184,11 @@ class Envoy:
             return
         self._log.warning("message.held", reason=reason, **facts(parcel.message))
         self._events.about("message.held", parcel.message, reason=reason)
+
+    def _set_aside(self, parcel: Parcel, problem: Problem) -> None:
+        if parcel.thread is None:  # else it was shown, and is recorded as sent
+            error = NeverWorks(problem.message, code=problem.code)
+            self._give_back(parcel, partial(self._bus.retry, parcel.claim), error)
 
     def _later(self, claim: Claim, error: TryLater, problem: Problem) -> str:
         """No attempt is counted when the trouble is with the transport as a whole: all wait."""
@@ -260,11 +274,17 @@ class Envoy:
         """What waits for others, Slack too, comes after it was said that it is safe."""
         replies = self._transport.poll(self._notebook.questions)
         for heard in replies:
-            then = self._take(heard)
-            self._transport.taken(heard)
-            then()
+            with self._faults.contained(f"what {heard.user} said", partial(self._pass_over, heard)):
+                then = self._take(heard)
+                self._transport.taken(heard)
+                then()
         self._standing.hears(self._transport.trouble())
         return len(replies)
+
+    def _pass_over(self, heard: Heard, problem: Problem) -> None:
+        caretaker = Caretaker(self._setting.base, self._clock)
+        caretaker.bury("events", asdict(heard), InvalidFile(problem.message, code=problem.code))
+        self._transport.taken(heard)
 
     def _take(self, heard: Heard) -> Callable[[], None]:
         match heard:
@@ -297,13 +317,20 @@ class Envoy:
             if not self._transport.has_heard(question):
                 continue
             taken += 1
-            if is_settled(self._bus, task_id):
-                self._notebook.revise(task_id, None)
-                self._notebook.save()
-            else:
-                answer = Answer(task_id, question, question.default or "")
-                self._answer(answer, NOBODY, question.expires_at or now)()
+            with self._faults.contained(
+                f"question of {task_id}", partial(self._take_no_default, task_id, question)
+            ):
+                if is_settled(self._bus, task_id):
+                    self._notebook.revise(task_id, None)
+                    self._notebook.save()
+                else:
+                    answer = Answer(task_id, question, question.default or "")
+                    self._answer(answer, NOBODY, question.expires_at or now)()
         return taken
+
+    def _take_no_default(self, task_id: str, question: Question, problem: Problem) -> None:
+        """It can still be answered."""
+        self._notebook.revise(task_id, question.revised(expires_at=None))
 
     def _answer(self, answer: Answer, by: SaidBy, at: datetime) -> Callable[[], None]:
         """Published before it is noted: after a crash the same event is published again, which

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from kingdom.envoy.questions import Question
-from kingdom.errors import TryLater
 from kingdom.models.message import MessageBase
 from kingdom.runtime.role import Setting
 
@@ -23,8 +22,4 @@ class InternalEvents:
         self.emit("message.human_response", data, question.trace_id)
 
     def emit(self, type_: str, data: dict[str, Any], trace_id: str | None) -> None:
-        """A log that cannot be written is no reason to stop: what it tells of has happened."""
-        try:
-            self._setting.internal.emit(type_, data, trace_id)
-        except TryLater as error:
-            self._setting.log.warning("internal_event.lost", type=type_, error=str(error))
+        self._setting.tell(type_, data, trace_id)

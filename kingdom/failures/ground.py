@@ -60,6 +60,12 @@ OF_GROUND = (
         "See it with: kingdom queue ls --state dead.",
     ),
     Failure(
+        "handling_failed",
+        "never",
+        "The program failed while it handled this.",
+        "See why in logs/system.log. A dead message is put back with: kingdom queue retry.",
+    ),
+    Failure(
         "already_runs",
         "never",
         "This role of this kingdom runs already.",

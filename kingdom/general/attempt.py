@@ -56,6 +56,7 @@ class Attempt:
     has_ended: bool = False  # its soldier; what it left is still seen to
     aftermath: Aftermath | None = None
     try_again_at: float = 0.0
+    faults: int = 0  # of ours, met while it was looked after
 
     @property
     def task(self) -> Task:
@@ -74,6 +75,11 @@ class Attempt:
     @property
     def number(self) -> int:
         return self.task.retry_count + 1
+
+    def adopt(self, spec: Spec, begun_at: float) -> None:
+        """Its soldier of a former life."""
+        self.spec, self.stage, self.begun_at = spec, Stage.STARTING, begun_at
+        self.adopted = self.announced = True
 
     def reset(self) -> None:
         """As if it had just been claimed."""

@@ -15,13 +15,15 @@ is begun by whoever makes its `.claim` first, so none begins twice, and none aft
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import timedelta
+from functools import partial
 
-from kingdom.bus.port import Accept, Claim
+from kingdom.bus.port import Accept, Claim, Problem
 from kingdom.clients.tmux import Tmux, TmuxThread
 from kingdom.engines.choice import Engines
-from kingdom.errors import ConfigurationError, LeaseLost
-from kingdom.general.attempt import Attempt, Stage
+from kingdom.errors import LeaseLost
+from kingdom.general.attempt import Attempt
 from kingdom.general.control import Control
 from kingdom.general.following import Following
 from kingdom.general.gate import Gate
@@ -39,13 +41,13 @@ from kingdom.general.sweeping.sweeper import Sweeper
 from kingdom.general.tending import ASK_TMUX_AFTER, NeverBegan, Tender
 from kingdom.general.winding_up import WindingUp
 from kingdom.models.task import Task
-from kingdom.runtime.config import General as Package
 from kingdom.runtime.role import Setting
 from kingdom.store.watch import Watch
 from kingdom.topology import ROLES
 
 TASKS = "tasks"
 CANCELLED, POISON = "cancelled", "crashed_too_often"
+_MOST_FAULTS = 3  # of ours, over one task
 _AT_ONCE = 10  # soldiers begun in one step, so that a step stays short
 _LONGEST_PAUSE = float(ROLES["general"].poll_seconds)
 _SOON, _WITHOUT_NOTIFICATION = 0.05, 0.5
@@ -65,7 +67,8 @@ class General:
         self._clock = clock
         self._config = setting.config
         self._log = setting.log
-        self._package = _package_of(setting)
+        self._faults = setting.faults
+        self._package = setting.config.current.general(setting.name)
         self._attempts: dict[str, Attempt] = {}
         self._files = SoldierFiles(base)
         self._files.keep_private()
@@ -109,10 +112,12 @@ class General:
         left = [one.id for one in waiting if self._was_at_it(one)]
         for claim in self._bus.claim(TASKS, self.name, ids=left, lease=self._lease):
             self._take(claim)
-        self._leftovers.sweep(self._soldiers())
+        self._sweep()
 
     def _was_at_it(self, task: Task) -> bool:
-        return task.status == "in_progress" or self._handwork.take_from_pending(task)
+        with self._faults.contained(f"{TASKS}/{task.id}"):
+            return task.status == "in_progress" or self._handwork.take_from_pending(task)
+        return False
 
     def step(self) -> float:
         self._refresh()
@@ -124,10 +129,16 @@ class General:
         for attempt in list(self._attempts.values()):
             self._tend(attempt)
         self._take_cancelled()
-        self._leftovers.sweep(self._soldiers())
-        self._sweeper.step()
-        self._begin()
+        self._sweep()
+        with self._faults.contained("workspaces"):
+            self._sweeper.step()
+        with self._faults.contained("new soldiers"):
+            self._begin()
         return self._pause()
+
+    def _sweep(self) -> None:
+        with self._faults.contained("soldiers without a task"):
+            self._leftovers.sweep(self._soldiers())
 
     def accepts(self) -> Mapping[str, Accept]:
         has_room = self._muster.room > 0 and not self._gate.reason
@@ -192,15 +203,33 @@ class General:
         spec = self._files.read(self._files.soldier_of(attempt.task.id))
         if spec is None or (spec.task_id, spec.attempt) != (attempt.task.id, attempt.number):
             return
-        attempt.spec, attempt.stage = spec, Stage.STARTING
-        attempt.adopted = attempt.announced = True
-        attempt.begun_at = self._clock.monotonic() - ASK_TMUX_AFTER
+        attempt.adopt(spec, self._clock.monotonic() - ASK_TMUX_AFTER)
         self._reporter.adopted(attempt, spec)
 
     def _renewal(self) -> float:
         return self._clock.monotonic() + self._lease.total_seconds() / 3
 
+    def _alone(self, attempt: Attempt) -> AbstractContextManager[None]:
+        """Whatever goes wrong with one task costs no other."""
+        what = f"{TASKS}/{attempt.task.id}"
+        return self._faults.contained(what, partial(self._set_aside, attempt))
+
+    def _set_aside(self, attempt: Attempt, problem: Problem) -> None:
+        """At first it is only looked at again; then it ends as failed; and if even that cannot be,
+        it goes to `dead/`."""
+        attempt.faults += 1
+        if not attempt.condemned:
+            attempt.condemned = problem.code if attempt.faults >= _MOST_FAULTS else ""
+        elif attempt.faults >= 2 * _MOST_FAULTS:
+            self._bus.bury(attempt.claim, problem)
+            self._let_go(attempt)
+            self._leftovers.look_again()  # its soldier has no task any more
+
     def _tend(self, attempt: Attempt) -> None:
+        with self._alone(attempt):
+            self._look_after(attempt)
+
+    def _look_after(self, attempt: Attempt) -> None:
         self._handwork.undo(attempt)
         if attempt.task.id in self._control.cancelled:
             attempt.condemned = attempt.condemned or CANCELLED
@@ -244,10 +273,13 @@ class General:
     def _hear_grounds(self) -> None:
         for heard in self._grounds.heard():
             attempt = self._attempts.get(heard.task_id)
-            if attempt is not None and heard.when == BEFORE and attempt.spec is None:
-                self._hear_of_repository(attempt, heard)
-            elif attempt is not None and heard.when == AFTER and not attempt.waits_for_soldier:
-                self._winding_up.hear(attempt, heard)
+            if attempt is None:
+                continue
+            with self._alone(attempt):
+                if heard.when == BEFORE and attempt.spec is None:
+                    self._hear_of_repository(attempt, heard)
+                elif heard.when == AFTER and not attempt.waits_for_soldier:
+                    self._winding_up.hear(attempt, heard)
 
     def _hear_of_repository(self, attempt: Attempt, heard: Heard) -> None:
         if heard.failure is None:
@@ -326,9 +358,10 @@ class General:
                 self._prepare(attempt)
 
     def _prepare(self, attempt: Attempt) -> None:
-        error = self._muster.prepare(attempt, self._package)
-        if error is not None:
-            self._fail(attempt, error.code, error.sentence)
+        with self._alone(attempt):
+            error = self._muster.prepare(attempt, self._package)
+            if error is not None:
+                self._fail(attempt, error.code, error.sentence)
 
     def _soldiers(self) -> set[str]:
         return {one.spec.soldier_id for one in self._attempts.values() if one.spec is not None}
@@ -347,13 +380,3 @@ class General:
         if self._attempts and not self._watch.available:
             moments.append(_WITHOUT_NOTIFICATION)
         return max(min(moments), 0.0)
-
-
-def _package_of(setting: Setting) -> Package:
-    package = setting.config.current.generals.get(setting.name)
-    if package is None:
-        raise ConfigurationError(
-            f"There is no general {setting.name}.",
-            remedy=f"Its package belongs into config/generals/{setting.name}/.",
-        )
-    return package

@@ -148,10 +148,7 @@ class Reporter:
             "until": None if until is None else isoformat(until),
         }
         self._log.warning("engine.changed", **facts)
-        try:
-            self._setting.internal.emit("system.engine_changed", facts, None)
-        except TryLater as error:
-            self._log.warning("log.not_written", error=str(error), type="system.engine_changed")
+        self._setting.tell("system.engine_changed", facts)
 
     def conclude(
         self, attempt: Attempt, judgement: Judgement, manifest: Manifest, ended: Ended | None = None
@@ -327,11 +324,7 @@ class Reporter:
         )  # fmt: skip
 
     def _emit(self, type_: str, attempt: Attempt, **data: Any) -> None:
-        """About what is done already: a log that cannot be written undoes none of it."""
-        try:
-            self._setting.internal.emit(type_, data, attempt.task.trace_id)
-        except TryLater as error:
-            self._log.warning("log.not_written", error=str(error), type=type_)
+        self._setting.tell(type_, data, attempt.task.trace_id)
 
     def _note(self, attempt: Attempt, step: str, /, **facts: object) -> None:
         self._tasks_log.note(attempt.task.id, step, **facts)

@@ -53,8 +53,9 @@ class Burials:
         self._next_look, self._changed_at = moment + interval, changed_at
         found = set(self._graves())
         fresh = sorted(found - self._told)
-        for grave in fresh[:_AT_ONCE]:
-            self._tell(*grave)
+        for stream, name in fresh[:_AT_ONCE]:
+            with self._desk.faults.contained(f"{stream}/{DEAD}/{name}"):
+                self._tell(stream, name)
         told = self._told & found | set(fresh[:_AT_ONCE])
         if told != self._told:
             self._told = told

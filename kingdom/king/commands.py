@@ -10,7 +10,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, get_args
 
+from pydantic_core import PydanticCustomError
+
 from kingdom.models.base import Record
+from kingdom.models.fields import read_timestamp
 from kingdom.models.ids import is_id
 from kingdom.models.result import NeedsHuman
 from kingdom.models.task import Task
@@ -85,10 +88,9 @@ def read_answer(payload: Mapping[str, Any]) -> Answer:
 
 def _moment(value: object) -> datetime | None:
     try:
-        found = datetime.fromisoformat(value) if isinstance(value, str) else None
-    except ValueError:
+        return read_timestamp(value)
+    except PydanticCustomError:
         return None
-    return found if found and found.tzinfo else None
 
 
 def open_task(task_id: str, found: Found) -> Task:

@@ -7,7 +7,9 @@ Whoever gave work that has to wait is told so, once.
 
 from __future__ import annotations
 
-from kingdom.bus.port import Claim, Move
+from functools import partial
+
+from kingdom.bus.port import Claim, Move, Problem
 from kingdom.king import chat, smalltalk
 from kingdom.king.desk import Desk
 from kingdom.king.gate import Gate
@@ -54,8 +56,12 @@ class Courtesy:
         self._next_look = moment + _LISTEN_SECONDS
         held = {id_ for id_, _, _ in self._desk.bus.held_back("events", self._accepts)}
         for id_ in sorted(held - self._heard):
-            self._hear(id_)
+            with self._desk.faults.contained(f"events/{id_}", partial(self._pass_over, id_)):
+                self._hear(id_)
         self._heard &= held
+
+    def _pass_over(self, event_id: str, problem: Problem) -> None:
+        self._heard.add(event_id)
 
     def seconds_left(self) -> float:
         return _LISTEN_SECONDS if self._holds_back() else float("inf")

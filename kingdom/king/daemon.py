@@ -13,7 +13,7 @@ king takes it again: everything that follows from one of them is one commit.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from kingdom.bus.port import Accept
 from kingdom.king.burials import Burials
@@ -60,33 +60,38 @@ class King:
         self._held = HeldItems(desk)
 
     def start(self) -> None:
-        self._vigil.start()
-        self._deferrals.start()
-        self._timetable.start()
-        self._burials.start()
-        self._lookouts.start()
-        self._reminders.start()
-        self._held.start()
+        self._do(self._vigil.start)
+        self._do(self._deferrals.start)
+        self._do(self._timetable.start)
+        self._do(self._burials.start)
+        self._do(self._lookouts.start)
+        self._do(self._reminders.start)
+        self._do(self._held.start)
 
     def step(self) -> float:
         interval = self._desk.config.settings.king.polling.interval_seconds
         self._desk.hands.settle()
         self._reload()
-        self._gate.refresh()
-        self._reports.step()
-        self._petitions.step()
-        self._vigil.step(interval)
-        self._burials.step(interval)
-        self._lookouts.step(interval)
-        self._reminders.step(interval)
-        self._held.step(interval)
-        self._timetable.step()
-        self._courtesy.step()
-        self._dispatch.step()
-        self._deferrals.step()
+        self._do(self._gate.refresh)
+        self._do(self._reports.step)
+        self._do(self._petitions.step)
+        self._do(self._vigil.step, interval)
+        self._do(self._burials.step, interval)
+        self._do(self._lookouts.step, interval)
+        self._do(self._reminders.step, interval)
+        self._do(self._held.step, interval)
+        self._do(self._timetable.step)
+        self._do(self._courtesy.step)
+        self._do(self._dispatch.step)
+        self._do(self._deferrals.step)
         self._desk.reserve.refill()
         waits = (self._timetable, self._gate, self._courtesy, self._reminders)
         return min(interval, *(one.seconds_left() for one in waits))
+
+    def _do(self, act: Callable[..., None], *given: float) -> None:
+        """One of these that fails keeps none of the others from its work."""
+        with self._desk.faults.contained(act.__qualname__):
+            act(*given)
 
     def accepts(self) -> Mapping[str, Accept]:
         return {"events": self._gate.accept}

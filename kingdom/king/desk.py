@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from kingdom.bus.files.bus import FileBus
-from kingdom.bus.port import Accept, Claim, Move, New
+from kingdom.bus.port import Accept, Claim, Move, New, Problem
 from kingdom.errors import LeaseLost, TryLater
 from kingdom.king.chat import Place, place_in, place_of
 from kingdom.king.ids import Ids
@@ -17,6 +19,7 @@ from kingdom.models.event import Event
 from kingdom.models.message import MessageBase
 from kingdom.models.task import Task
 from kingdom.runtime.config import Config
+from kingdom.runtime.faults import Faults
 from kingdom.runtime.role import Setting
 from kingdom.runtime.task_log import TaskLog
 from kingdom.topology import PENDING
@@ -37,8 +40,9 @@ class Hands:
     all of that would be buried. So a new king takes one at first, and more as it goes well.
     """
 
-    def __init__(self, bus: FileBus) -> None:
+    def __init__(self, bus: FileBus, faults: Faults) -> None:
         self._bus = bus
+        self._faults = faults
         self._held: dict[tuple[str, str], Claim] = {}
         self._unshown = False
         self._most = 1
@@ -64,6 +68,21 @@ class Hands:
             if not claims:
                 return
             yield claims
+
+    def alone(self, claim: Claim) -> AbstractContextManager[None]:
+        """Whatever goes wrong with this one costs no other: it is tried again later, and when its
+        attempts are spent it goes to `dead/`."""
+        what = f"{claim.stream}/{claim.id}"
+        return self._faults.contained(what, partial(self._set_aside, claim))
+
+    def _set_aside(self, claim: Claim, problem: Problem) -> None:
+        try:
+            self._bus.retry(claim, problem)
+        finally:
+            self._held.pop((claim.stream, claim.id), None)
+
+    def holds(self, claim: Claim) -> bool:
+        return self._held.get((claim.stream, claim.id)) is claim
 
     def named(self, stream: str, id_: str) -> Claim | None:
         """This message, wherever it lies; None if someone else holds it."""
@@ -123,7 +142,8 @@ class Desk:
         self.setting = setting
         self.bus = setting.bus
         self.log = setting.log
-        self.hands = Hands(setting.bus)
+        self.faults = setting.faults
+        self.hands = Hands(setting.bus, self.faults)
         self.reserve = Ids(setting.bus)
         self.task_log = TaskLog(setting.base, setting.name, setting.clock)
         self._words: tuple[str, Words] | None = None
@@ -193,11 +213,7 @@ class Desk:
         )
 
     def tell(self, type_: str, trace_id: str | None, **data: Any) -> None:
-        """An internal event about what is done already, so a full disk cannot undo it."""
-        try:
-            self.setting.internal.emit(type_, data, trace_id)
-        except TryLater as error:
-            self.log.warning("log.not_written", error=str(error), type=type_)
+        self.setting.tell(type_, data, trace_id)
 
     def tell_of_task(self, task: Task, event_type: str) -> None:
         """A task has come to be."""

@@ -56,10 +56,22 @@ class Dispatch:
                 claims = self._desk.hands.take("events", limit, self._gate.accept_work)
                 if not claims:
                     break
-                done.append(self._handle(claims))
+                done += self._handle_all(claims)
         finally:
             for batch in done:  # an event that came meanwhile did not wait for the logs
-                self._tell(batch)
+                with self._desk.faults.contained("telling of events"):
+                    self._tell(batch)
+
+    def _handle_all(self, claims: list[Claim]) -> list[_Batch]:
+        """In one commit; one by one, if one of them is in the way of the others."""
+        done: list[_Batch] = []
+        if len(claims) > 1:
+            with self._desk.faults.contained("several events at once"):
+                return [self._handle(claims)]
+        for claim in filter(self._desk.hands.holds, claims):
+            with self._desk.hands.alone(claim):
+                done.append(self._handle([claim]))
+        return done
 
     def _handle(self, claims: list[Claim]) -> _Batch:
         batch = self._decide([claim for claim in claims if not self._is_answered(claim)])

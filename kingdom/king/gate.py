@@ -120,7 +120,8 @@ class Deferrals:
             found = self._gate.deferral(event_type, priority)
             if found is None or found.code in self._told.get(event_id, ()):
                 continue
-            self._tell(event_id, event_type, found)
+            with self._desk.faults.contained(f"events/{event_id}"):
+                self._tell(event_id, event_type, found)
             told += 1
             if told >= _TOLD_AT_ONCE:
                 break

@@ -10,8 +10,10 @@ comes and goes is no reason for a message each time.
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
+
+from pydantic import ValidationError
 
 from kingdom.clock import isoformat
 from kingdom.king.desk import Desk
@@ -23,6 +25,7 @@ from kingdom.words import ENGLISH, Words
 OK, TROUBLE = "ok", "trouble"
 _QUIET = timedelta(hours=1)
 _KEYS = {"codes", "is_open", "message"}
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Lookouts:
@@ -38,8 +41,9 @@ class Lookouts:
     def start(self) -> None:
         kept = _objects(read_json(self._path, {}))
         self._told = {name: told for name, told in kept.items() if _is_whole(told)}
-        for told in self._told.values():
-            self._publish(told)
+        for name, told in self._told.items():
+            with self._desk.faults.contained(f"watcher {name}"):
+                self._publish(told)
 
     def step(self, interval: float) -> None:
         moment = self._desk.monotonic()
@@ -52,7 +56,8 @@ class Lookouts:
             return
         standings = _objects(read_json(self._source, {}))
         for name in standings.keys() | self._told.keys():
-            self._consider(name, standings.get(name, {}))
+            with self._desk.faults.contained(f"watcher {name}"):
+                self._consider(name, standings.get(name, {}))
         self._stamp = stamp
 
     def _consider(self, name: str, standing: dict[str, Any]) -> None:
@@ -97,7 +102,7 @@ def _said(standing: dict[str, Any], code: str, words: Words) -> str:
     """What a watcher says is English; in other languages it is quoted after the failure's own."""
     sentence, told = str(standing.get("sentence") or ""), words.failure(code)
     if words.language == ENGLISH or told is None:
-        return " ".join(filter(None, (sentence, standing.get("remedy"))))
+        return " ".join(filter(None, (sentence, str(standing.get("remedy") or ""))))
     quoted = f"“{sentence}”" if sentence else ""
     return " ".join(filter(None, (told.sentence, quoted, told.remedy)))
 
@@ -107,11 +112,14 @@ def _nothing() -> dict[str, Any]:
 
 
 def _is_whole(told: dict[str, Any]) -> bool:
-    message = told.get("message")
-    is_message = message is None or (
-        isinstance(message, dict) and message.keys() == {"id", "content", "urgency"}
-    )
-    return told.keys() == _KEYS and isinstance(told["codes"], dict) and is_message
+    if told.keys() != _KEYS or not isinstance(told["codes"], dict):
+        return False
+    try:
+        if told["message"] is not None:
+            Notification(**told["message"], created_at=_EPOCH)
+    except (ValidationError, TypeError):
+        return False
+    return True
 
 
 def _objects(found: object) -> dict[str, dict[str, Any]]:

@@ -49,7 +49,8 @@ class Petitions:
     def step(self) -> None:
         for claims in self._desk.hands.rounds("events", is_own):
             for claim in claims:
-                self._handle(claim)
+                with self._desk.hands.alone(claim):
+                    self._handle(claim)
 
     def _handle(self, claim: Claim) -> None:
         event = claim.message

@@ -12,7 +12,7 @@ told of once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any, NamedTuple
@@ -24,6 +24,7 @@ from kingdom.clock import isoformat
 from kingdom.king.desk import Desk
 from kingdom.king.questions import Asked, OpenQuestions
 from kingdom.models.fields import read_timestamp
+from kingdom.models.ids import is_id
 from kingdom.models.message import ThreadUpdate
 from kingdom.models.result import NeedsHuman
 from kingdom.store.state import read_json, write_json
@@ -54,7 +55,7 @@ class Reminders:
     def start(self) -> None:
         kept = read_json(self._path, {})
         entries = kept.items() if isinstance(kept, dict) else ()
-        self._told = {task_id: told for task_id, told in entries if _is_whole(told)}
+        self._told = {task: told for task, told in entries if is_id(task) and _is_whole(told)}
 
     def step(self, interval: float) -> None:
         moment = self._desk.monotonic()
@@ -63,8 +64,7 @@ class Reminders:
         self._next_look = moment + interval
         self._publish()
         asked = self._questions.by_task()
-        found = (self._due(task_id, one) for task_id, one in asked.items())
-        due = list(islice((one for one in found if one is not None), _AT_ONCE))
+        due = list(islice(self._all_due(asked), _AT_ONCE))
         self._tell(due)
         self._forget(asked)
         if len(due) == _AT_ONCE:
@@ -73,6 +73,14 @@ class Reminders:
     def seconds_left(self) -> float:
         """There are more that are due, or none is known of."""
         return 0.0 if self._next_look <= self._desk.monotonic() else float("inf")
+
+    def _all_due(self, asked: Mapping[str, Asked]) -> Iterator[Due]:
+        for task_id, one in asked.items():
+            due = None
+            with self._desk.faults.contained(f"question of {task_id}"):
+                due = self._due(task_id, one)
+            if due is not None:
+                yield due
 
     def _due(self, task_id: str, asked: Asked) -> Due | None:
         told = self._told.get(task_id)
@@ -103,17 +111,19 @@ class Reminders:
     def _tell(self, due: list[Due]) -> None:
         ids = self._desk.ids("msg", len(due))
         for id_, one in zip(ids, due, strict=True):
-            self._told[one.task_id] = self._made(id_, *one)
+            told = {"msg_id": one.asked.msg_id, "at": isoformat(one.at), "parked": one.parks}
+            self._told[one.task_id] = told | {"told": id_, "message": None}
+            with self._desk.faults.contained(f"question of {one.task_id}"):
+                self._told[one.task_id]["message"] = self._message(id_, one)
         self._publish()
         for id_, one in zip(ids, due, strict=True):
             name = "question.parked" if one.parks else "question.reminded"
             known = {"task_id": one.task_id, "message_id": id_, "trace_id": one.asked.trace_id}
             self._desk.log.info(name, **known)
 
-    def _made(
-        self, id_: str, task_id: str, asked: Asked, at: datetime, parks: bool
-    ) -> dict[str, Any]:
-        message = {
+    def _message(self, id_: str, due: Due) -> dict[str, Any]:
+        task_id, asked, _, parks = due
+        return {
             "id": id_,
             "content": self._content(task_id, asked, parks),
             "task_id": task_id,
@@ -123,8 +133,6 @@ class Reminders:
             # Come late, it must not open a thread again that is over.
             "context": {"parks" if parks else "reminds": task_id, "progress": True},
         }
-        told = {"msg_id": asked.msg_id, "at": isoformat(at), "parked": parks, "told": id_}
-        return told | {"message": message}
 
     def _content(self, task_id: str, asked: Asked, parks: bool) -> str:
         words, desk = self._desk.words, self._desk
@@ -143,8 +151,10 @@ class Reminders:
         waiting = [told for told in self._told.values() if told["message"] is not None]
         if not waiting:
             return
-        now = self._desk.now()
-        messages = [ThreadUpdate(**told["message"], created_at=now) for told in waiting]
+        now, messages = self._desk.now(), []
+        for told in waiting:
+            with self._desk.faults.contained(f"reminder {told['told']}"):
+                messages.append(ThreadUpdate(**told["message"], created_at=now))
         write_json(self._path, self._told)
         self._desk.bus.publish("messages", *messages)
         for told in waiting:

@@ -71,10 +71,14 @@ class Reports:
     def step(self) -> None:
         for claims in self._desk.hands.rounds("results"):
             for claim in claims:
-                try:
-                    self._handle(claim)
-                except Busy as reason:
-                    self._desk.hands.put_off(claim, self._desk.soon(), str(reason))
+                with self._desk.hands.alone(claim):
+                    self._handle_or_put_off(claim)
+
+    def _handle_or_put_off(self, claim: Claim) -> None:
+        try:
+            self._handle(claim)
+        except Busy as reason:
+            self._desk.hands.put_off(claim, self._desk.soon(), str(reason))
 
     def _handle(self, claim: Claim) -> None:
         result = cast(AnyResult, claim.message)

@@ -11,9 +11,10 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Any, Final
 
-from kingdom.bus.port import New
+from kingdom.bus.port import New, Problem
 from kingdom.clock import isoformat
 from kingdom.king.desk import Desk
 from kingdom.king.gate import Gate
@@ -63,11 +64,23 @@ class Timetable:
             self._know()
         now = self._desk.now()
         for general, schedule in self._all():
-            sent = self._sent[schedule.name]
-            if not sent.published:
-                self._publish(general, schedule, sent)
-            if self._next[schedule.name] <= now:
-                self._serve(general, schedule, now)
+            with self._desk.faults.contained(
+                f"schedule {schedule.name}", partial(self._begin_anew, schedule)
+            ):
+                self._attend(general, schedule, now)
+
+    def _attend(self, general: General, schedule: Schedule, now: datetime) -> None:
+        sent = self._sent[schedule.name]
+        if not sent.published:
+            self._publish(general, schedule, sent)
+        if self._next[schedule.name] <= now:
+            self._serve(general, schedule, now)
+
+    def _begin_anew(self, schedule: Schedule, problem: Problem) -> None:
+        """With the next slot: what is known of the last one cannot be used."""
+        self._sent[schedule.name] = Sent(schedule.cron, isoformat(self._desk.now()))
+        self._plan(schedule)
+        self._write()
 
     def seconds_left(self) -> float:
         """Until the next slot; what is due and held back waits for the gate instead."""

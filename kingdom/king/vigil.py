@@ -49,7 +49,8 @@ class Vigil:
             task = self._task(event.task_id or "")
             self._add(task)
             if task is None:
-                self._end_without_task(event)
+                with self._desk.faults.contained(f"events/{event.id}"):
+                    self._end_without_task(event)
         for wish in ("cancel", "freeze"):
             for name in self._control.named(wish):
                 if name not in self._outstanding and name != EVERYTHING:
@@ -88,7 +89,11 @@ class Vigil:
         if moment < self._next_look:
             return
         self._next_look = moment + interval
-        silent = {task.id for task in self._outstanding.tasks() if self._is_silent(task)}
+        silent = set()
+        for task in self._outstanding.tasks():
+            with self._desk.faults.contained(f"tasks/{task.id}"):
+                if self._is_silent(task):
+                    silent.add(task.id)
         self._silent = silent
 
     def _is_silent(self, task: Task) -> bool:

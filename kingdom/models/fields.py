@@ -23,7 +23,9 @@ GeneralName = Annotated[
     str, StringConstraints(pattern=r"^gen-[a-z0-9]+(?:-[a-z0-9]+)*$", max_length=64)
 ]
 NonEmpty = Annotated[str, StringConstraints(min_length=1)]
-Count = Annotated[int, Field(ge=0)]
+# Counts become parts of file names, so none may be longer than a name has room for.
+MOST = 1_000_000_000
+Count = Annotated[int, Field(ge=0, le=MOST)]
 EventType = Annotated[
     str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]*(?:\.[a-z0-9_-]+)+$", max_length=100)
 ]
@@ -37,6 +39,9 @@ Trust = Literal["member", "outside", "fork", "bot"]
 Network = Literal["none", "engine", "full"]
 NetworkChoice = bool | Network | None
 
+
+# Every moment can be shown in every time zone, and a little be added to it or taken from it.
+EARLIEST_YEAR, LATEST_YEAR = 2, 9998
 
 # One moment is read and written many times on a message's way; the conversions cost more than that.
 MOMENTS_REMEMBERED = 4096
@@ -73,6 +78,8 @@ def _in_utc(moment: datetime) -> datetime:
         moment = moment.astimezone(UTC)
     except OverflowError:
         raise _not_a_moment(moment.isoformat()) from None
+    if not EARLIEST_YEAR <= moment.year <= LATEST_YEAR:
+        raise _not_a_moment(moment.isoformat())
     return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
 
 

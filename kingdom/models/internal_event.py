@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 from pydantic import Field, model_validator
-from pydantic_core import to_json
 
 from kingdom.models.catalogue import CATALOGUE, Entry
 from kingdom.models.fields import Timestamp
-from kingdom.models.part import Part
+from kingdom.models.part import Part, spelled
 from kingdom.topology import role_of
 
 
@@ -33,7 +32,7 @@ class InternalEvent(Part):
         return self
 
     def to_line(self) -> bytes:
-        return to_json(self.written(), inf_nan_mode="null") + b"\n"
+        return spelled(self.written()) + b"\n"
 
 
 def check(type_: str, actor: str, data: Mapping[str, Any]) -> None:

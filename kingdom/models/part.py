@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from typing import Any, ClassVar, Self, get_args
 
@@ -11,6 +12,8 @@ from pydantic_core import to_json
 
 from kingdom.models.fields import spell_timestamp
 
+_HALF_CHARACTER = re.compile("[\ud800-\udfff]")
+_DEEPEST = 150
 _FOR_PEOPLE = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
 
 
@@ -71,7 +74,28 @@ class Part(BaseModel):
         try:
             return orjson.dumps(values, option=_FOR_PEOPLE)
         except TypeError:  # what only the slower one can spell: a number beyond 64 bits, a set
-            return to_json(values, indent=2, inf_nan_mode="null") + b"\n"
+            return spelled(values, indent=2) + b"\n"
+
+
+def spelled(values: Any, indent: int | None = None) -> bytes:
+    """JSON of whatever came from outside, such that `reading` can read it again."""
+    try:
+        return to_json(values, indent=indent, inf_nan_mode="null")
+    except ValueError:
+        return to_json(_readable(values), indent=indent, inf_nan_mode="null")
+
+
+def _readable(value: Any, depth: int = 0) -> Any:
+    """Without half characters, and nested no deeper than a reader follows."""
+    if isinstance(value, str):
+        return _HALF_CHARACTER.sub("\N{REPLACEMENT CHARACTER}", value)
+    if not isinstance(value, dict | list | tuple):
+        return value
+    if depth == _DEEPEST:
+        return "(nested too deeply)"
+    if isinstance(value, dict):
+        return {_readable(k, depth): _readable(one, depth + 1) for k, one in value.items()}
+    return [_readable(one, depth + 1) for one in value]
 
 
 def _needs_words(annotation: Any) -> bool:

@@ -5,6 +5,7 @@ A refusal is an `InvalidFile` that names the file, the field, and what to do abo
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Callable
@@ -31,9 +32,12 @@ READERS: dict[str, Callable[[Any], Record]] = {
 }
 ID_FIELDS = frozenset({"id", "task_id", "event_id", "original_task_id"})
 DISCRIMINATORS = {"message": "type", "result": "status"}
-# A number too large for a float parses as infinity, which JSON cannot say again.
+# A number too large for a float parses as infinity, which JSON cannot say again. It has a long
+# exponent or very many digits.
 # Two patterns, since each begins with a letter that `re` can look for quickly.
-HUGE_NUMBERS = (re.compile(rb"e\+?[0-9]{3}"), re.compile(rb"E\+?[0-9]{3}"))
+LONG_EXPONENTS = (re.compile(rb"e\+?[0-9]{3}"), re.compile(rb"E\+?[0-9]{3}"))
+MANY_DIGITS = b"0" * 200
+TO_ZEROS = bytes.maketrans(b"123456789", b"000000000")
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -54,6 +58,12 @@ def parse(
         return READERS[kind](raw)
     except ValidationError as error:
         _refuse(kind, error, path)
+    except Exception as error:  # whatever a file holds, it costs that file alone
+        raise InvalidFile(
+            f"{path}: it cannot be read as {kind} ({type(error).__name__}).",
+            remedy=f"Compare it with: kingdom schema {kind}.",
+            code="invalid_field",
+        ) from error
 
 
 def decode(data: bytes, *, path: str) -> dict[str, Any]:
@@ -68,7 +78,7 @@ def decode(data: bytes, *, path: str) -> dict[str, Any]:
             remedy="Wrap it in braces: { ... }.",
             code="not_json",
         )
-    if any(huge.search(data) for huge in HUGE_NUMBERS) and _has_infinity(raw):
+    if _may_have_infinity(data) and _has_infinity(raw):
         raise InvalidFile(
             f"{path}: it holds a number that is too large.",
             remedy="Write such a number as text.",
@@ -114,11 +124,33 @@ def _undecodable(data: bytes, error: ValueError, path: str) -> InvalidFile:
         return _not_json(path, what, "Save it as UTF-8", code="not_utf8")
     if b"\0" in data:
         return _not_json(path, f"it has a NUL byte at {data.index(0)}", "Write it as plain text")
+    if _is_json_for_others(data):
+        what = "it has half a character (a lone surrogate such as \\ud800)"
+        return _not_json(path, what, "Write the whole character, or leave it out", code="not_utf8")
     return _not_json(path, f"it is not JSON: {error}", f"Check it with: jq . {path}")
+
+
+def _is_json_for_others(data: bytes) -> bool:
+    """Python, jq and others accept an escape that no UTF-8 can spell."""
+    try:
+        json.loads(data, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
+        return False
+    return b"\\ud" in data.lower()
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(name)
 
 
 def _not_json(path: str, what: str, remedy: str, *, code: str = "not_json") -> InvalidFile:
     return InvalidFile(f"{path}: {what}.", remedy=f"{remedy}.", code=code)
+
+
+def _may_have_infinity(data: bytes) -> bool:
+    if any(exponent.search(data) for exponent in LONG_EXPONENTS):
+        return True
+    return MANY_DIGITS in data.translate(TO_ZEROS)
 
 
 def _has_infinity(value: object) -> bool:

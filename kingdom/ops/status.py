@@ -15,6 +15,7 @@ from kingdom.clock import Clock, SystemClock
 from kingdom.errors import KingdomError
 from kingdom.ops.asking import questions as asked
 from kingdom.ops.listing import ENDED, counts, seconds, states
+from kingdom.ops.role_faults import role_faults
 from kingdom.ops.status_config import settings_in_force
 from kingdom.ops.stopping import is_running, running
 from kingdom.ops.systemd.manager import holder
@@ -50,10 +51,11 @@ def status(
 ) -> dict[str, Any]:
     """All of it. A part that cannot be read is left empty, and `files` says why."""
     now = (clock or SystemClock()).now().timestamp()
-    told, measured = _told(base), health(base, now)
+    told, measured = roles_told(base), health(base, now)
     used = measured["usage"] if measured else {}
     settings, problem = _settings(base, environment, now)
     longest = _longest_silence(settings)
+    failed, waits = role_faults(base)
     return {
         "base_dir": base.root,
         "warden": _process(Seat(base, WARDEN), now),
@@ -63,6 +65,8 @@ def status(
         "health": measured and {key: one for key, one in measured.items() if key not in _APART},
         "budget": measured and measured["budget"],
         "broken_duties": broken_duties(base),
+        "failed": [one._asdict() for one in failed],
+        "waits": [one._asdict() for one in waits],
         "systemd": _systemd(base, environment),
         "engine": settings and _engine(settings, environment, base),
         "config_problem": problem,
@@ -164,7 +168,7 @@ def _metrics(base: BaseDir) -> str | None:
     return str(found["address"]) if isinstance(found, dict) and "address" in found else None
 
 
-def _told(base: BaseDir) -> dict[str, Any]:
+def roles_told(base: BaseDir) -> dict[str, Any]:
     """What the warden last wrote; nothing when there is none to believe."""
     if not Seat(base, WARDEN).is_taken():
         return {}

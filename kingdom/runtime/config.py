@@ -78,6 +78,15 @@ class Config:
             return exact
         return next((one for start, one in self._below if event_type.startswith(start)), None)
 
+    def general(self, name: str) -> General:
+        found = self.generals.get(name)
+        if found is None:
+            raise ConfigurationError(
+                f"There is no general {name}.",
+                remedy=f"Its package belongs in config/generals/{name}/.",
+            )
+        return found
+
     def roster(self, besides: str) -> str:
         """The other generals, a line each."""
         others = (one.manifest for name, one in self.generals.items() if name != besides)

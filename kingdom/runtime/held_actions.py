@@ -34,7 +34,7 @@ class HeldActions(NamedTuple):
     attempt: str  # of the soldier that asked for them
     held: tuple[Held, ...]
     actions: list[Any]
-    checkout: dict[str, str]
+    checkout: dict[str, Any]
     trace_id: str | None = None
     created_at: str = ""
 
@@ -88,7 +88,7 @@ def read(base: BaseDir, task_id: str) -> HeldActions | None:
         attempt,
         held,
         actions,
-        {str(key): str(value) for key, value in checkout.items()},
+        checkout,
         trace if isinstance(trace, str) else None,
         at if isinstance(at, str) else "",
     )

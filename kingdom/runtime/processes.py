@@ -34,6 +34,11 @@ _MOMENT = 0.3  # seconds in which those who only ask, or were just killed, are g
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE = 1, 4
 
 
+def faults_file(base: BaseDir, role: str) -> str:
+    """What this role could not handle, or waits for."""
+    return base.path("state", role, "faults.json")
+
+
 def roles_file(base: BaseDir) -> str:
     """Where the warden says how its roles fare."""
     return base.path("state", WARDEN, "roles.json")

@@ -13,13 +13,15 @@ import errno
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from kingdom.bus.files.bus import FileBus
 from kingdom.bus.opening import open_bus
 from kingdom.bus.port import Accept
 from kingdom.clock import Clock, SystemClock
 from kingdom.errors import EXIT_DONE, EXIT_FAILED, KingdomError, NeverWorks, TryLater
+from kingdom.runtime.faults import Faults
 from kingdom.runtime.internal_log import InternalLog
 from kingdom.runtime.logging import configure, get_logger
 from kingdom.runtime.measures import Measures
@@ -81,6 +83,18 @@ class Setting:
     clock: Clock
     log: FilteringBoundLogger
     internal: InternalLog
+
+    @cached_property
+    def faults(self) -> Faults:
+        return Faults(self.base, self.name, self.clock, self.log, may_pass)
+
+    def tell(self, type_: str, data: dict[str, Any], trace_id: str | None = None) -> None:
+        """An internal event about what is done already: nothing that fails here can undo it."""
+        try:
+            with self.faults.contained(f"telling of {type_}"):
+                self.internal.emit(type_, data, trace_id)
+        except TryLater as error:
+            self.log.warning("log.not_written", error=str(error), type=type_)
 
 
 Make = Callable[[Setting], Role]
@@ -219,6 +233,7 @@ class _Patience:
     def __init__(self, asked: EndAsked) -> None:
         self.asked = asked
         self.beat: Callable[[], None] = lambda: None  # nothing, before there is a seat
+        self.waits_for: Callable[[str], None] = lambda sentence: None  # told why it pauses
         self._pause = 0.0
 
     def obtain(self, act: Callable[[], T]) -> T | None:
@@ -242,10 +257,12 @@ class _Patience:
             self._wait_for_better_times(str(error), code)
             return False
         self._pause = 0.0
+        self.waits_for("")
         return True
 
     def _wait_for_better_times(self, sentence: str, code: str) -> None:
         self._pause = min(self._pause * 2, LONGEST_PAUSE) or FIRST_PAUSE
+        self.waits_for(sentence)
         get_logger().warning("role.paused", error=sentence, code=code, seconds=self._pause)
         with suppress(OSError):  # a full disk may be what it waits for
             self.beat()
@@ -283,6 +300,8 @@ class _Loop:
         self._patience = patience
         self._asked = patience.asked
         self._said_unread: dict[str, str] = {}
+        setting.faults.begin()
+        patience.waits_for = setting.faults.waits_for
 
     def begin(self) -> bool:
         """Recover and start, as often as it takes; False if it was asked to end before."""

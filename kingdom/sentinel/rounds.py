@@ -17,7 +17,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from kingdom.errors import KingdomError, TryLater
+from kingdom.errors import TryLater
 from kingdom.models.event import Event
 from kingdom.runtime.role import Setting
 from kingdom.sentinel.record import Record
@@ -109,7 +109,7 @@ class Rounds:
         for one in fresh:
             assert one.event is not None
             try:
-                completed.append(self._watcher.complete(one))
+                completed.append(self._complete(one))
             except TryLater as error:
                 # A limit is of the place, and is waited for however often.
                 self._waited[one.event.id] += not getattr(error, "is_limit", False)
@@ -120,9 +120,14 @@ class Rounds:
             self._waited.pop(one.event.id, None)
         return completed
 
-    def _emit(self, found: list[Event]) -> int:
+    def _complete(self, one: Sighting) -> Sighting:
+        """Without its details, if these cannot be understood."""
+        with self._setting.faults.contained(f"details of {one.about}"):
+            return self._watcher.complete(one)
+        return one
+
+    def _emit(self, events: list[Event]) -> int:
         setting = self._setting
-        events = [one.model_copy(update={"payload": _writable(one.payload)}) for one in found]
         news = setting.bus.publish("events", *events)
         self._seen.mark(event.id for event in events)
         for event, is_new in zip(events, news, strict=True):
@@ -133,27 +138,17 @@ class Rounds:
     def _tell(self, event: Event) -> None:
         setting = self._setting
         facts = {"event_id": event.id, "source": event.source, "event_type": event.type}
-        try:
-            setting.internal.emit("event.detected", facts, event.trace_id)
-        except TryLater as error:
-            setting.log.warning("log.not_written", error=str(error), type="event.detected")
+        setting.tell("event.detected", facts, event.trace_id)
         setting.log.info("event.detected", trust=event.trust, repo=event.repo, **facts)
-
-
-def _writable(value: Any) -> Any:
-    """Half a pair of surrogates is JSON, but no text that a file can hold."""
-    if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode()
-    if isinstance(value, dict):
-        return {_writable(name): _writable(one) for name, one in value.items()}
-    return [_writable(one) for one in value] if isinstance(value, list) else value
 
 
 def parsed(watcher: Watcher, raw: Any) -> Sighting:
     """What cannot be understood is left alone, and does not keep the others waiting."""
     try:
         return watcher.parse(raw)
-    except (LookupError, TypeError, ValueError, AttributeError, KingdomError) as error:
+    except OSError:
+        raise
+    except Exception as error:  # noqa: BLE001 - it comes from outside, and may be anything
         version = hashlib.sha256(repr(raw).encode("utf-8", "replace")).hexdigest()[:12]
         about = _name_of(raw) or f"something {version}"
         return Sighting(about, reason=_cannot_be(error), is_odd=True, version=version)

@@ -65,7 +65,7 @@ def note(base: BaseDir, day: date, one: Spent) -> None:
     told["cost_usd"] = told.pop("cost")
     is_new = not disk.exists(path)
     disk.make_directory(_directory(base))
-    line = json.dumps(told, ensure_ascii=False).encode() + b"\n"
+    line = (json.dumps(told, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace")
     try:
         disk.append_line(path, line)
     except OSError as error:

@@ -866,7 +866,7 @@ def test_half_a_letter_in_a_title_costs_that_half(scene: Scene, hub: Notifying) 
     hub.notify(1, subject={"title": "a \ud800 b"})
     hub.notify(2)
     assert scene.look() == 2
-    assert scene.events()["evt-github-1001"]["payload"]["title"] == "a ? b"
+    assert scene.events()["evt-github-1001"]["payload"]["title"] == "a \ufffd b"
 
 
 def test_a_limit_on_details_is_waited_for_however_often(scene: Scene, hub: Notifying) -> None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from hashlib import sha256
+from typing import Any
 
 from kingdom.bus.files.copies import Copies
 from kingdom.bus.files.intake import PASSING, Intake, reason_path, refused_by_disk
@@ -16,6 +18,7 @@ from kingdom.bus.files.places import Places
 from kingdom.clock import Clock, SystemClock
 from kingdom.errors import InvalidFile
 from kingdom.models.base import Record
+from kingdom.models.part import spelled
 from kingdom.store import disk
 from kingdom.store.locks import Lock, Locks
 from kingdom.store.paths import BaseDir
@@ -63,6 +66,15 @@ class Caretaker:
         """To `dead/` with this reason; answers where it lies now, None if it went meanwhile."""
         with self.locked(stream):
             return self._intake.condemn(stream, path, fault) if disk.exists(path) else None
+
+    def bury(self, stream: str, content: dict[str, Any], fault: InvalidFile) -> str:
+        """What came from outside and could not become a message: a dead letter with this reason."""
+        data = spelled(content, indent=2) + b"\n"
+        path = f"{self.places.temporaries}/unhandled-{sha256(data).hexdigest()[:16]}.json"
+        with self.locked(stream):
+            disk.remove(path)  # a writer of the same was killed
+            disk.create(path, data)
+            return self._intake.condemn(stream, path, fault)
 
     def explain(self, stream: str, name: str, fault: InvalidFile) -> None:
         """Write the reason beside a file that lies in `dead/` without one."""

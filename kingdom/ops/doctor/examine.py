@@ -25,6 +25,7 @@ PLACE: tuple[Check, ...] = (
     place.room,
     place.clock,
     place.keeper,
+    place.roles,
     surroundings.tell,
     order.directories,
     order.files,

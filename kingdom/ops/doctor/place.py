@@ -11,11 +11,13 @@ from kingdom.clock import SystemClock
 from kingdom.errors import KingdomError
 from kingdom.ops.doctor.finding import OK, PROBLEM, WARNING, Finding, Patient, fine
 from kingdom.ops.generals import Package, packages
+from kingdom.ops.role_faults import role_faults
+from kingdom.ops.status import roles_told
 from kingdom.ops.systemd.installing import lacking
 from kingdom.ops.systemd.manager import holder
 from kingdom.ops.systemd.units import target_name
 from kingdom.runtime.own_command import path_of as command_path
-from kingdom.runtime.processes import Seat
+from kingdom.runtime.processes import WARDEN, Seat
 from kingdom.store import disk
 from kingdom.store.formats import check_format
 from kingdom.store.paths import PLACES, BaseDir
@@ -108,6 +110,38 @@ def keeper(patient: Patient) -> Iterator[Finding]:
     if names := lacking(base, manager):
         sentence = f"systemd has no unit yet for: {', '.join(names)}."
         yield Finding(WARNING, "kingdom", sentence, "Give it one with: kingdom systemd sync")
+
+
+def roles(patient: Patient) -> Iterator[Finding]:
+    """Whether those that should run do, and what they could not handle."""
+    base = patient.base
+    assert base is not None
+    findings = [*_roles_down(base), *_role_faults(base)]
+    yield from findings
+    if not findings and Seat(base, WARDEN).is_taken():
+        yield fine("roles", "All run, and nothing failed since they started.")
+
+
+def _roles_down(base: BaseDir) -> Iterator[Finding]:
+    for name, one in roles_told(base).items():
+        if not isinstance(one, dict):
+            continue
+        see = f"See why with: kingdom logs {name}"
+        if one.get("crash_loop"):
+            sentence = f"It dies again and again ({one.get('last_end')})."
+            yield Finding(PROBLEM, name, sentence, see)
+        elif one.get("pid") is None:
+            yield Finding(WARNING, name, f"It is down: {one.get('last_end')}.", see)
+
+
+def _role_faults(base: BaseDir) -> Iterator[Finding]:
+    failed, waits = role_faults(base)
+    for wait in waits:
+        see = f"It goes on by itself once that is mended; see: kingdom logs {wait.role}"
+        yield Finding(WARNING, wait.role, f"It waits since {wait.since}: {wait.error}", see)
+    for one in failed:
+        sentence = f"It could not handle {one.what} ({one.error}, {one.at})."
+        yield Finding(WARNING, one.role, sentence, f"See why with: kingdom logs {one.role}")
 
 
 def own_command(patient: Patient) -> Iterator[Finding]:

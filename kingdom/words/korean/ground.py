@@ -37,6 +37,10 @@ OF_GROUND: dict[str, tuple[str, str]] = {
         "누군가 까닭 없이 따로 치워 두었습니다.",
         "보려면: kingdom queue ls --state dead",
     ),
+    "handling_failed": (
+        "이것을 처리하다가 프로그램에 오류가 났습니다.",
+        "까닭은 logs/system.log에 있습니다. dead/의 메시지를 되돌리려면: kingdom queue retry",
+    ),
     "already_runs": (
         "이 왕국의 이 역할은 이미 돌고 있습니다.",
         "보려면: kingdom status",
