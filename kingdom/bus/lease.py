@@ -3,6 +3,8 @@
 `locked_by` reads `king@devbox/5e1f9c02.4026531836/4711/88123`: worker, host, boot and process
 namespace, pid, and the process's start in clock ticks, because pids come again. A holder on another
 host, or in another namespace of this one, cannot be asked, so its lease lasts until `locked_until`.
+One that is known to live has its lease for as long as we have watched it, by our own clock: after a
+sleep, or when the wall clock is set, nobody loses what it has in hand.
 """
 
 from __future__ import annotations
@@ -52,6 +54,11 @@ class Holder:
         if self.boot.partition(".")[0] != boot().partition(".")[0]:
             return True
         return self.boot == boot() and started(self.pid) != self.started
+
+    def is_alive(self) -> bool:
+        """True only when this host is sure of it."""
+        is_here = (self.host, self.boot) == (_host(), boot())
+        return is_here and started(self.pid) == self.started
 
 
 @lru_cache(maxsize=64)

@@ -117,7 +117,6 @@ class Grounds:
             environment,
             settings,
             configured=named,
-            clock=self._setting.clock,
         )
 
     # After

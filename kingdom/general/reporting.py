@@ -241,9 +241,9 @@ class Reporter:
         if spec is None:
             return {"duration_seconds": 0.0, "attempts": attempt.number}
         now = self._setting.clock.now().timestamp()
-        worked = spec.elapsed(ended.ended_at if ended else now)
+        lasted = ended.lasted(spec) if ended else spec.elapsed(now)
         return {
-            "duration_seconds": round(max(worked, 0.0), 3),
+            "duration_seconds": round(max(lasted, 0.0), 3),
             "attempts": attempt.number,
             "engine": spec.engine,
             "soldier_id": spec.soldier_id,
