@@ -8,39 +8,59 @@ and no wait is longer than the longest that its rule knows.
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, NamedTuple
 
-from kingdom.bus.backoff import Backoff
 from kingdom.clock import is_ahead
-from kingdom.models.base import Record
-from kingdom.models.delivery import Delivery
+
+if TYPE_CHECKING:  # listings ask here, and import nothing that takes long
+    from kingdom.bus.backoff import Backoff
+    from kingdom.models.base import Record
+    from kingdom.models.delivery import Delivery
 
 DEFERRED = "deferred"
 LONGEST_DEFERRAL = timedelta(days=8)  # an engine's weekly limit is the longest that is waited for
 LONGEST_LEASE = timedelta(days=1)
 
 
-def longest_retry(backoff: Backoff) -> timedelta:
-    return timedelta(seconds=max(backoff.max_seconds, backoff.base_seconds) * (1 + backoff.jitter))
+class Wait(NamedTuple):
+    """What a file says of when it is due."""
+
+    written: datetime | None  # last
+    wished: datetime | None  # `not_before`
+    tried: bool  # whether it is its general that wishes so, after an attempt
+    retry: datetime | None  # `next_retry_at`
+    deferred: bool  # else an attempt failed
+
+    def until(self, now: datetime, longest: timedelta) -> datetime | None:
+        """None if it need not wait; `longest`: after a failed attempt. What a person puts off
+        stays so, however far that is."""
+        written = self.written or now
+        if is_ahead(written, now):
+            return None
+        moments = []
+        if self.wished is not None:
+            most = written + LONGEST_DEFERRAL
+            moments.append(min(self.wished, most) if self.tried else self.wished)
+        if self.retry is not None:
+            most = written + (LONGEST_DEFERRAL if self.deferred else longest)
+            moments.append(min(self.retry, most))
+        return max(moments, default=None)
 
 
 def due_at(record: Record, now: datetime, longest: timedelta) -> datetime | None:
-    """None if it need not wait; `longest`: the stream's own for a failed attempt. What a person
-    puts off stays so, however far that is."""
-    delivery = record.delivery
-    wished: datetime | None = getattr(record, "not_before", None)
-    if wished is None and delivery.next_retry_at is None:
-        return None
-    written = delivery.updated_at or record.created_at or now
-    if is_ahead(written, now):
-        return None
-    moments = []
-    if wished is not None:
-        of_general = bool(getattr(record, "retry_count", 0))  # who tries again names the moment
-        moments.append(min(wished, written + LONGEST_DEFERRAL) if of_general else wished)
-    if delivery.next_retry_at is not None:
-        most = LONGEST_DEFERRAL if delivery.last_error_code == DEFERRED else longest
-        moments.append(min(delivery.next_retry_at, written + most))
-    return max(moments)
+    delivery, values = record.delivery, record.__dict__
+    wait = Wait(
+        delivery.updated_at or record.created_at,
+        values.get("not_before"),
+        bool(values.get("retry_count")),
+        delivery.next_retry_at,
+        delivery.last_error_code == DEFERRED,
+    )
+    return wait.until(now, longest)
+
+
+def longest_retry(backoff: Backoff) -> timedelta:
+    return timedelta(seconds=max(backoff.max_seconds, backoff.base_seconds) * (1 + backoff.jitter))
 
 
 def lease_length(delivery: Delivery, usual: timedelta) -> timedelta:

@@ -23,7 +23,7 @@ def standings(base: BaseDir) -> Standings:
 
 def test_nothing_is_held_against_an_engine_that_never_failed(standings: Standings) -> None:
     assert standings.of("claude") is None
-    assert not standings.note_success("claude", NOW)
+    assert not standings.note_success("claude", NOW, NOW)
 
 
 def test_a_limit_lasts_until_the_moment_the_engine_named(standings: Standings) -> None:
@@ -91,12 +91,12 @@ def test_a_later_moment_named_meanwhile_counts_and_is_not_news(standings: Standi
 def test_only_a_run_that_began_after_the_pause_clears_it(standings: Standings) -> None:
     until = NOW + 10 * MINUTE
     standings.note_fault("claude", LIMIT, "", until, NOW)
-    assert not standings.note_success("claude", NOW - MINUTE)
-    assert not standings.note_success("claude", until - MINUTE)
+    assert not standings.note_success("claude", NOW - MINUTE, NOW)
+    assert not standings.note_success("claude", until - MINUTE, until)
     assert standings.of("claude") is not None
-    assert standings.note_success("claude", until)
+    assert standings.note_success("claude", until, until)
     assert standings.of("claude") is None
-    assert not standings.note_success("claude", until)
+    assert not standings.note_success("claude", until, until)
 
 
 def test_of_many_who_report_at_once_one_brings_the_news(base: BaseDir) -> None:

@@ -55,7 +55,7 @@ def _condemn(seen: Seen) -> Fix:
 
 def _let_copying_finish(path: str) -> None:
     age = age_of(path)
-    if age is not None and age < PATIENCE:
+    if age is not None and abs(age) < PATIENCE:
         raise TryLater(
             "It changed a moment ago, someone may be copying it.", remedy="Run the command again."
         )
@@ -172,7 +172,7 @@ def is_abandoned(path: str) -> bool:
     age = age_of(path)
     if gone is not None or age is None:
         return bool(gone)
-    return age > ABANDONED_AFTER
+    return abs(age) > ABANDONED_AFTER  # one from the future is of a clock that was ahead
 
 
 def remove_abandoned(path: str) -> Fix:
