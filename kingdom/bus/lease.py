@@ -10,7 +10,6 @@ sleep, or when the wall clock is set, nobody loses what it has in hand.
 from __future__ import annotations
 
 import os
-import socket
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 
@@ -68,7 +67,7 @@ def _of(worker: str, pid: int) -> Holder:
 
 @cache
 def _host() -> str:
-    return socket.gethostname().replace("/", "-").replace("@", "-") or "localhost"
+    return os.uname().nodename.replace("/", "-").replace("@", "-") or "localhost"
 
 
 @cache

@@ -103,6 +103,8 @@ def facts(found: dict[str, Any]) -> Iterator[str]:
         yield f"config     {found['config_problem']}{kept}"
     if found["disk_problem"]:
         yield f"disk       {found['disk_problem']} {MAKE_ROOM}"
+    if found["clock_problem"]:
+        yield f"clock      {found['clock_problem']}"
     yield from _found_by_chamberlain(found)
     if found["systemd"]:
         yield from _systemd(found["systemd"])

@@ -38,7 +38,9 @@ class Question(Part):
 
     def asked_now(self, now: datetime) -> Question:
         """The same, with as much time to answer."""
-        expires_at = self.expires_at and self.expires_at - (self.asked_at - now)
+        expires_at = self.expires_at
+        if expires_at is not None and expires_at > self.asked_at:  # both by the same clock
+            expires_at -= self.asked_at - now
         return self.revised(asked_at=now, expires_at=expires_at)
 
     @property

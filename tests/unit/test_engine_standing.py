@@ -118,3 +118,34 @@ def test_a_damaged_file_holds_nothing_against_anybody(base: BaseDir, text: str) 
     assert Standings(base).of("claude") is None
     assert Standings(base).note_fault("claude", LIMIT, "full", None, NOW) is not None
     assert json.loads(path.read_text())["reason"] == "full"
+
+
+@pytest.mark.parametrize("ahead", [timedelta(minutes=30), timedelta(days=3), timedelta(days=400)])
+@pytest.mark.parametrize("of_before", [False, True])
+def test_an_engine_closed_by_a_clock_that_was_ahead_is_on_trial(
+    base: BaseDir, standings: Standings, ahead: timedelta, of_before: bool
+) -> None:
+    """One run that ends well, whenever it began, clears it. `of_before`: as an earlier version
+    wrote it, which says since when only."""
+    standings.note_fault("claude", LIMIT, "", None, NOW + ahead)
+    if of_before:
+        path = Path(base.path("state", "engines", "claude.json"))
+        kept = json.loads(path.read_text())
+        del kept["noted_at"]
+        path.write_text(json.dumps(kept))
+    found = standings.of("claude")
+    assert found is not None
+    assert found.is_closed(NOW + ahead)
+    assert not found.is_closed(NOW)
+    again = fell(found, LIMIT, "", None, NOW)
+    assert (again.since, again.until) == (NOW, NOW + PAUSES[LIMIT].after(2))
+    assert standings.note_success("claude", NOW, NOW)
+    assert standings.of("claude") is None
+
+
+def test_a_limit_of_a_week_is_believed(standings: Standings) -> None:
+    standings.note_fault("claude", LIMIT, "", NOW + timedelta(days=7), NOW)
+    found = standings.of("claude")
+    assert found is not None
+    assert found.is_closed(NOW)
+    assert not standings.note_success("claude", NOW, NOW)

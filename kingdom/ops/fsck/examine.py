@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from kingdom.ops.fsck import checks_base, checks_bus, checks_queue
+from kingdom.ops.fsck import checks_base, checks_bus, checks_queue, checks_time
 from kingdom.ops.fsck.finding import Finding
 from kingdom.ops.fsck.survey import Survey
 from kingdom.store.paths import BaseDir
@@ -28,6 +28,7 @@ CHECKS: dict[str, Check] = {
     "strangers": checks_queue.strangers,
     "sequences": checks_bus.sequences,
     "leftovers": checks_bus.leftovers_in_state,
+    "times": checks_time.times,
 }
 
 
