@@ -35,12 +35,12 @@ class Known:
     def believe(self, now: datetime) -> bool:
         """Whether all of it is from before now, by GitHub's clock. What a clock that was ahead
         noted is put right: the last days are looked at again, and what was seen is known."""
+        is_right = self.cursor is None or self.cursor <= now + _APART
+        if not is_right:
+            self.cursor, self.etag, self.asked = now - LOOK_BACK, "", {}
         if self.floor is not None:
-            self.floor = min(self.floor, now)
-        if self.cursor is None or self.cursor <= now + _APART:
-            return True
-        self.cursor, self.etag, self.asked = now - LOOK_BACK, "", {}
-        return False
+            self.floor = min(self.floor, self.cursor or now)
+        return is_right
 
     @property
     def since(self) -> datetime | None:
