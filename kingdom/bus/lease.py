@@ -3,12 +3,13 @@
 `locked_by` reads `king@devbox/5e1f9c02.4026531836/4711/88123`: worker, host, boot and process
 namespace, pid, and the process's start in clock ticks, because pids come again. A holder on another
 host, or in another namespace of this one, cannot be asked, so its lease lasts until `locked_until`.
+One that is known to live has its lease for as long as we have watched it, by our own clock: after a
+sleep, or when the wall clock is set, nobody loses what it has in hand.
 """
 
 from __future__ import annotations
 
 import os
-import socket
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 
@@ -72,7 +73,7 @@ def _of(worker: str, pid: int) -> Holder:
 
 @cache
 def _host() -> str:
-    return socket.gethostname().replace("/", "-").replace("@", "-") or "localhost"
+    return os.uname().nodename.replace("/", "-").replace("@", "-") or "localhost"
 
 
 @cache

@@ -10,9 +10,12 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from kingdom.bus.due import LONGEST_LEASE
+from kingdom.bus.lease import Holder
 from kingdom.chamberlain.absence import Absence
 from kingdom.chamberlain.alerts import Alerts
 from kingdom.chamberlain.duty import Office
+from kingdom.clock import still_waits
 from kingdom.store import disk
 from kingdom.store.state import read_json
 from kingdom.topology import GENERAL_PREFIX, TASKS
@@ -65,10 +68,14 @@ class Abandoned:
         return found
 
     def _has_passed(self, task: Any) -> bool:
-        delivery = task.get("delivery") if isinstance(task, Mapping) else None
-        until = delivery.get("locked_until") if isinstance(delivery, Mapping) else None
+        found = task.get("delivery") if isinstance(task, Mapping) else None
+        delivery = found if isinstance(found, Mapping) else {}
+        holder = Holder.parse(str(delivery.get("locked_by") or ""))
+        if holder is not None and holder.is_gone():
+            return True
         try:
-            return until is None or datetime.fromisoformat(str(until)) <= self._office.now()
+            until = datetime.fromisoformat(str(delivery.get("locked_until")))
+            return not still_waits(until, self._office.now(), LONGEST_LEASE)
         except (ValueError, TypeError):
             return True
 

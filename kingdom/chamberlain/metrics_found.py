@@ -35,6 +35,7 @@ class Found:
 
     def __init__(self, base: BaseDir, clock: Clock, roles: Iterable[str]) -> None:
         self._base = base
+        self._clock = clock
         self._now = clock.now().timestamp()
         self._roles = list(roles)
         self._told = _told(base)
@@ -141,10 +142,10 @@ class Found:
         beat = Family("kingdom_role_heartbeat_age_seconds", "gauge", "Since its last sign of life.")
         for name in self._roles:
             seat = Seat(self._base, name)
-            is_taken, last = seat.is_taken(), seat.last_beat()
+            is_taken, silence = seat.is_taken(), seat.silence(self._clock)
             up.add(int(is_taken), {"role": name})
-            if is_taken and last is not None:
-                beat.add(max(self._now - last, 0.0), {"role": name})
+            if is_taken and silence is not None:
+                beat.add(silence, {"role": name})
         return [up, beat]
 
     def _machine(self) -> list[Family]:

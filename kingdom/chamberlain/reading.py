@@ -7,7 +7,7 @@ it. A crash leaves the ledger of the slice before.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, tzinfo
+from datetime import tzinfo
 
 from kingdom.chamberlain import analysis, anomalies
 from kingdom.chamberlain.alerts import Alerts
@@ -18,6 +18,7 @@ from kingdom.chamberlain.logfiles import LogFiles
 from kingdom.clock import isoformat
 from kingdom.models.fields import Urgency
 from kingdom.models.ids import is_id
+from kingdom.runtime.processes import Seat
 from kingdom.store import disk
 from kingdom.store.state import write_json
 
@@ -146,12 +147,11 @@ class ReadEvents:
 
     def _king(self) -> str:
         """Whether its heart beats."""
-        facts = disk.facts_of(self._office.base.path("state", "king", "heartbeat"))
-        if facts is None:
+        silence = Seat(self._office.base, "king").silence(self._office.clock)
+        if silence is None:
             return "absent"
-        beat = datetime.fromtimestamp(facts.st_mtime, UTC)
         limit = self._office.config.settings.chamberlain.heartbeat.threshold_seconds
-        return "alive" if (self._office.now() - beat).total_seconds() <= limit else "silent"
+        return "alive" if silence <= limit else "silent"
 
 
 _URGENCY: dict[str, Urgency] = {anomalies.DEFERRED: "normal"}

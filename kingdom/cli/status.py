@@ -104,6 +104,8 @@ def facts(found: dict[str, Any]) -> Iterator[str]:
         yield f"config     {found['config_problem']}{kept}"
     if found["disk_problem"]:
         yield f"disk       {found['disk_problem']}"
+    if found["clock_problem"]:
+        yield f"clock      {found['clock_problem']}"
     yield from _files(found["files"])
     yield from _found_by_chamberlain(found)
     yield from _faults(found)

@@ -15,9 +15,9 @@ from functools import partial
 from typing import IO, NamedTuple
 
 from kingdom.clients.leash import descriptor, leashed
-from kingdom.clock import SystemClock
+from kingdom.clock import RunningClock
 
-_CLOCK = SystemClock()
+_SLICE = 1.0  # seconds between two looks at the clock
 _MB = 1024 * 1024
 MOST_OUTPUT = 256 * _MB
 _COMPLAINT_LIMIT = 16 * 1024
@@ -97,7 +97,8 @@ class Run:
             raise Missing(f"{argv[0]} is not installed")
         self._timeout = timeout
         self._most_output = most_output
-        self._deadline = _CLOCK.monotonic() + timeout
+        self._clock = RunningClock(_SLICE + 5.0)  # it may take its time while we did not run
+        self._deadline = self._clock.monotonic() + timeout
         self._out = bytearray()
         self._complaint = bytearray()
         try:
@@ -151,20 +152,23 @@ class Run:
 
     def _ready(self, selector: selectors.BaseSelector) -> list[tuple[selectors.SelectorKey, int]]:
         """Whoever never stops talking is late all the same."""
-        ready = selector.select(self._seconds_left())
+        ready = selector.select(min(self._seconds_left(), _SLICE))
         if not self._seconds_left():
             raise self._late()
         return ready
 
     def _awaited(self) -> int:
         """Its exit code; it may have closed its output long before."""
-        try:
-            return self._process.wait(self._seconds_left())
-        except subprocess.TimeoutExpired:
-            raise self._late() from None
+        while True:
+            left = self._seconds_left()
+            try:
+                return self._process.wait(min(left, _SLICE))
+            except subprocess.TimeoutExpired:
+                if not left:
+                    raise self._late() from None
 
     def _seconds_left(self) -> float:
-        return max(self._deadline - _CLOCK.monotonic(), 0.0)
+        return max(self._deadline - self._clock.monotonic(), 0.0)
 
     def _late(self) -> Late:
         return Late(f"took longer than {self._timeout:g} seconds")

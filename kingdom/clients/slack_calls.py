@@ -17,6 +17,7 @@ from urllib.request import Request, urlopen
 
 from kingdom import __version__
 from kingdom.clients.slack_faults import (
+    LONGEST_LIMIT,
     SlackLater,
     SlackLimited,
     SlackRefused,
@@ -26,7 +27,7 @@ from kingdom.clients.slack_faults import (
     refusal_in,
     wait_named,
 )
-from kingdom.clock import Clock
+from kingdom.clock import Clock, still_waits
 from kingdom.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -120,10 +121,11 @@ class SlackCalls:
     def _respect_limits(self, method: str) -> None:
         if self._silence is not None:
             raise self._silence.with_traceback(None)
-        if self.shut and self.shut.not_before and self._clock.now() < self.shut.not_before:
+        now, shut_until = self._clock.now(), self.shut and self.shut.not_before
+        if self.shut and shut_until and still_waits(shut_until, now, LONGEST_LIMIT):
             raise self.shut.with_traceback(None)
         until = self._held.get(method)
-        if until is not None and self._clock.now() < until:
+        if until is not None and still_waits(until, now, LONGEST_LIMIT):
             raise SlackLimited("Slack limits how much it is asked.", until)
         self._held.pop(method, None)
 

@@ -12,7 +12,7 @@ from kingdom.words.harmless import harmless
 MASK = "***"
 _LONGEST_WORD = 200
 _UNSAID_LIMIT = timedelta(seconds=30)
-_LONGEST_LIMIT = timedelta(hours=1)  # a wait beyond this is not believed
+LONGEST_LIMIT = timedelta(hours=1)  # a wait beyond this is not believed
 _LIMITS = ("ratelimited", "rate_limited", "message_limit_exceeded")
 _PASSING = (
     "accesslimited", "fatal_error", "internal_error", "request_timeout", "service_unavailable",
@@ -107,7 +107,7 @@ def wait_named(headers: Mapping[str, str]) -> timedelta | None:
     named = next((v for k, v in headers.items() if k.lower() == "retry-after"), "").strip()
     if not named.isdecimal() or len(named) > 8:
         return None
-    return min(timedelta(seconds=max(int(named), 1)), _LONGEST_LIMIT)
+    return min(timedelta(seconds=max(int(named), 1)), LONGEST_LIMIT)
 
 
 def is_trouble(status: int, data: Any) -> bool:

@@ -22,7 +22,7 @@ from urllib.request import getproxies, proxy_bypass
 
 from kingdom.clients.slack import Slack
 from kingdom.clients.slack_calls import silent_logger
-from kingdom.clients.slack_faults import SlackLater, SlackRefused
+from kingdom.clients.slack_faults import LONGEST_LIMIT, SlackLater, SlackRefused
 from kingdom.clock import Clock, SystemClock
 from kingdom.errors import KingdomError
 
@@ -133,7 +133,8 @@ class SlackSocket:
     def _wait_named(self, later: SlackLater) -> float:
         if later.not_before is None:
             return 0.0
-        return (later.not_before - self._clock.now()).total_seconds()
+        wait = min(later.not_before - self._clock.now(), LONGEST_LIMIT)
+        return wait.total_seconds()
 
     def _trouble(self, error: KingdomError) -> None:
         self._troubles.append(error)

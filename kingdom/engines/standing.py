@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from kingdom.clock import isoformat
+from kingdom.clock import isoformat, still_waits
 from kingdom.store import disk
 from kingdom.store.locks import Lock
 from kingdom.store.paths import BaseDir
@@ -51,8 +51,11 @@ class Standing:
     until: datetime
     failures: int
 
+    noted_at: datetime | None = None  # when `until` was last set
+
     def is_closed(self, now: datetime) -> bool:
-        return now < self.until
+        """One whose moment cannot be believed is on trial."""
+        return still_waits(self.until, now, _LONGEST, self.noted_at or self.since)
 
 
 def fell(
@@ -61,17 +64,18 @@ def fell(
     """What is held against an engine after one more run of this outcome."""
     if known is not None and known.is_closed(now):  # runs that were under way already tell nothing
         named = until if until is not None and until <= now + _LONGEST else known.until
-        return known if named <= known.until else _moved(known, code, reason, named)
+        return known if named <= known.until else _moved(known, code, reason, named, now)
     failures = 1 if known is None else known.failures + 1
     if until is not None and now - _JUST_NOW <= until <= now:
         until = now + PAUSES[OUTAGE].after(failures)  # it is over, by another's clock
     if until is None or not now < until <= now + _LONGEST:
         until = now + PAUSES[code].after(failures)
-    return Standing(code, reason, now if known is None else known.since, until, failures)
+    since = now if known is None else min(known.since, now)
+    return Standing(code, reason, since, until, failures, now)
 
 
-def _moved(known: Standing, code: str, reason: str, until: datetime) -> Standing:
-    return Standing(code, reason, known.since, until, known.failures)
+def _moved(known: Standing, code: str, reason: str, until: datetime, now: datetime) -> Standing:
+    return Standing(code, reason, known.since, until, known.failures, now)
 
 
 class Standings:
@@ -98,10 +102,11 @@ class Standings:
             write_json(self._path(engine), _spelled(standing))
         return None if known is not None and known.is_closed(now) else standing
 
-    def note_success(self, engine: str, began: datetime) -> bool:
+    def note_success(self, engine: str, began: datetime, now: datetime) -> bool:
         """Whether a run that began then reopened the engine."""
         known = self.of(engine)
-        if known is None or began < known.until:
+        is_believed = known is not None and (known.until <= now or known.is_closed(now))
+        if known is None or (is_believed and began < known.until):
             return False
         with self._locked():
             return self.of(engine) == known and disk.remove(self._path(engine))
@@ -116,7 +121,11 @@ class Standings:
 
 
 def _spelled(standing: Standing) -> dict[str, Any]:
-    moments = {"since": isoformat(standing.since), "until": isoformat(standing.until)}
+    moments = {
+        name: value and isoformat(value)
+        for name in ("since", "until", "noted_at")
+        for value in (getattr(standing, name),)
+    }
     return asdict(standing) | moments
 
 
@@ -129,6 +138,7 @@ def _standing(found: Any) -> Standing | None:
             since=_moment(found["since"]),
             until=_moment(found["until"]),
             failures=int(found["failures"]),
+            noted_at=_moment(found["noted_at"]) if found.get("noted_at") else None,
         )
     except (KeyError, TypeError, ValueError):
         return None

@@ -1,4 +1,4 @@
-"""Runs one attempt: starts the program, watches the clock, ends its whole tree, says how it ended.
+"""Runs one attempt: starts the program, counts its time, ends its whole tree, says how it ended.
 
 Reads `state/soldiers/{soldier}.json`, the spec that its general wrote. Makes `.claim` beside it
 before anything is started (a general that gave the attempt up has made it already, and then
@@ -7,7 +7,7 @@ end. Output goes to `logs/sessions/`, and to the terminal for
 whoever attaches. A program that prints more than it may is killed, and most of it is thrown away.
 
 It needs no general: killed daemons, a stopped kingdom and a hung program are all survived, because
-the wall clock is looked at here as well. A wrapper that is killed leaves a `.claim` and no `.exit`,
+all limits are kept here (`time_limits`). A wrapper that is killed leaves a `.claim` and no `.exit`,
 and its program dies with it.
 """
 
@@ -26,6 +26,7 @@ from kingdom.engines.output import Echo, cut
 from kingdom.engines.said import write_said
 from kingdom.engines.sandbox.bubblewrap import STOPPED, Box
 from kingdom.engines.sandbox.run import KeysMissing, Sandbox, exit_of, read_keys
+from kingdom.engines.time_limits import LINGERED, Signs, WorkTime, why_to_end
 from kingdom.store import disk, rights
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
@@ -42,13 +43,13 @@ ANNOUNCED = "verify: "  # before each check, in what the soldier said
 _SIGNALS = {signal.SIGCHLD, *_ASKS}
 _LARGEST_SPEC = 16 * 1024 * 1024
 _LARGEST_RESULT = 1024 * 1024
-_TICK = 0.5  # seconds between two looks at the clock and at the output
+_TICK = 0.5  # seconds between two looks at the time and at the output
 _QUICK_TICK = 0.02
 _GRACE = 5.0  # seconds a tree has between TERM and KILL
 _UNKILLABLE = 30.0  # seconds after which a process that survives KILL (a dead disk) is left alone
 _CANNOT_START = 127
 _CHECK_SECONDS = 1800.0  # where the spec does not say it
-_TALKS_ON = 6  # times its patience, for one that has reported and goes on talking
+_IN_ORDER = ("ended", LINGERED)
 
 Spec = dict[str, object]
 
@@ -108,6 +109,9 @@ class Wrapper:
         self._asked = ""
         self._reason = "ended"
         self._echo: Echo | None = None
+        self._time = WorkTime()
+        self._signs = Signs(spec)
+        self._spec_stamp: object = None  # it is read again at the first tick
         self._libc = ctypes.CDLL(None, use_errno=True)
         self._libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
@@ -215,21 +219,21 @@ class Wrapper:
         if self._echo is not None:
             self._echo.go_on()
         info = signal.sigtimedwait(_SIGNALS, seconds)
+        self._count_time()
         if info is not None and info.si_signo in _ASKS:
             self._asked = _ASKS[signal.Signals(info.si_signo)]
 
+    def _count_time(self) -> None:
+        """A freeze is written in the spec, and so is its end."""
+        stamp = _stamp(self._spec_path)
+        if stamp != self._spec_stamp:
+            self._spec = read_spec(self._spec_path) or self._spec
+            self._spec_stamp = stamp
+        self._time.tick(frozen=self._spec.get("frozen_at") is not None)
+
     def _ends_program(self) -> str:
-        return self._overdue() or self._lingers()
-
-    def _overdue(self) -> str:
-        """The spec is read again only then: a thaw moves its deadline, a freeze holds it."""
-        if time.time() < _number(self._spec["deadline"]) or self._is_frozen():
-            return ""
-        return "deadline" if time.time() >= _number(self._spec["deadline"]) else ""
-
-    def _is_frozen(self) -> bool:
-        self._spec = read_spec(self._spec_path) or self._spec
-        return self._spec.get("frozen_at") is not None
+        self._signs.look(self._time.seconds)
+        return why_to_end(self._spec, self._time.seconds, self._signs)
 
     def _floods(self) -> str:
         limit = self._spec.get("max_output_bytes")
@@ -238,24 +242,11 @@ class Wrapper:
         size = sum(disk.size_of(file) for file in {self._output, self._errors})
         return FLOODED if size > _number(limit) else ""
 
-    def _lingers(self) -> str:
-        """A program that reported some time ago, has said nothing since, and does not end; or
-        never stops talking."""
-        facts = disk.facts_in_foreign(str(self._spec["result_path"]))
-        limit, now = _number(self._spec["linger_seconds"]), time.time()
-        if facts is None or now - facts.st_mtime < limit:
-            return ""
-        said = [disk.facts_of(str(self._spec[name])) for name in ("stdout", "stderr")]
-        is_talking = any(one is not None and now - one.st_mtime < limit for one in said)
-        if is_talking and now - facts.st_mtime < _TALKS_ON * limit:
-            return ""
-        return "" if self._is_frozen() else "lingered"
-
     # Ending
 
     def _end_tree(self, pid: int = 0) -> int:
         """Everything below us: asked, then killed. The wait status of `pid`."""
-        status, began = None, time.monotonic()
+        status, began = None, self._time.clock.monotonic()
         # Whoever floods the disk is not given the time to go on with it.
         number = signal.SIGKILL if self._reason == FLOODED else signal.SIGTERM
         told: set[int] = set()
@@ -263,7 +254,7 @@ class Wrapper:
             ended = _reap(pid) if status is None else _reap(0)
             status = ended if status is None else status
             living = tree.members(os.getpid(), self._soldier)
-            elapsed = time.monotonic() - began
+            elapsed = self._time.clock.monotonic() - began
             if not living or elapsed > _UNKILLABLE:
                 if status is None:  # it ended between our two looks
                     status = _reap(pid)
@@ -282,10 +273,9 @@ class Wrapper:
 
     def _note_end_of_program(self) -> float:
         """How long it worked; from here on nobody holds time against it."""
-        self._is_frozen()  # what the spec says by now
-        now = time.time()
-        worked = now - _number(self._spec.get("started_at", now)) - _paused(self._spec)
-        if self._spec["verify"] and self._reason in ("ended", "lingered"):
+        self._count_time()
+        worked = self._time.seconds
+        if self._spec["verify"] and self._reason in _IN_ORDER:
             self._note_check("", worked)
         return worked
 
@@ -297,7 +287,7 @@ class Wrapper:
 
     def _write_said(self) -> None:
         """For an engine whose soldiers may report otherwise than in a file."""
-        if self._reason in ("ended", "lingered"):
+        if self._reason in _IN_ORDER:
             spec = self._spec
             words = (str(spec[name]) for name in ("task_id", "stdout", "result_path"))
             try:
@@ -311,7 +301,7 @@ class Wrapper:
         return disk.head(path, 64).decode("ascii", "replace")
 
     def _wants_checks(self) -> bool:
-        return bool(self._spec["verify"]) and self._reason in ("ended", "lingered") and self._won()
+        return bool(self._spec["verify"]) and self._reason in _IN_ORDER and self._won()
 
     def _won(self) -> bool:
         try:
@@ -330,28 +320,30 @@ class Wrapper:
             os.write(self._errors, f"{ANNOUNCED}{command}\n".encode())
             done.append(self._check(command))
             is_late = LATE in done[-1]
-            if done[-1]["code"] != 0 or is_late or self._reason not in ("ended", "lingered"):
+            if done[-1]["code"] != 0 or is_late or self._reason not in _IN_ORDER:
                 break
         return done
 
     def _check(self, command: str) -> dict[str, object]:
         """Each has a time of its own; one that takes longer has failed."""
-        before, clock = self._reason, _CheckClock(self._spec)
+        before, began = self._reason, self._time.seconds
+        limit = _number(self._spec.get("verify_timeout_seconds", _CHECK_SECONDS))
 
         def late() -> str:
             self._beat()
-            return LATE if clock.is_over(self._spec) and self._is_over(clock) else ""
+            return LATE if self._time.seconds - began >= limit else ""
 
         status = self._await(self._start(["/bin/sh", "-c", command]), late)
         self._end_tree()
-        done: dict[str, object] = {"command": command, "code": self._exit_code(status)}
+        seconds = round(self._time.seconds - began, 3)
+        done: dict[str, object] = {
+            "command": command,
+            "code": self._exit_code(status),
+            "seconds": seconds,
+        }
         if self._reason == LATE:
-            self._reason, done[LATE] = before, clock.limit
+            self._reason, done[LATE] = before, limit
         return done
-
-    def _is_over(self, clock: _CheckClock) -> bool:
-        """The spec is read again, as for the program's own deadline."""
-        return not self._is_frozen() and clock.is_over(self._spec)
 
     def _beat(self) -> None:
         """A sign of life, for whoever looks for one."""
@@ -359,17 +351,6 @@ class Wrapper:
         if path:
             with suppress(OSError):
                 disk.touch(str(path))
-
-
-class _CheckClock:
-    """How long one check may take; time that it is frozen does not count."""
-
-    def __init__(self, spec: Spec) -> None:
-        self.limit = _number(spec.get("verify_timeout_seconds", _CHECK_SECONDS))
-        self._until = time.time() + self.limit - _paused(spec)
-
-    def is_over(self, spec: Spec) -> bool:
-        return time.time() >= self._until + _paused(spec)
 
 
 def _reap(pid: int) -> int | None:
@@ -391,8 +372,9 @@ def _words(value: object) -> list[str]:
     return [str(word) for word in value]
 
 
-def _paused(spec: Spec) -> float:
-    return _number(spec.get("paused_seconds", 0.0))
+def _stamp(path: str) -> object:
+    facts = disk.facts_of(path)
+    return facts and disk.stamp_of(facts)
 
 
 def _number(value: object) -> float:

@@ -14,12 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from typing import assert_never
 
 from kingdom.bus.files.caretaker import Caretaker
 from kingdom.bus.port import Accept, Claim, Move, Problem
+from kingdom.clock import still_waits
 from kingdom.envoy.answers import answer_event, answers_by_task, is_known, is_settled
 from kingdom.envoy.hearing import (
     NOBODY,
@@ -49,6 +50,7 @@ from kingdom.words import Words
 
 SOURCE = "envoy"
 _DEFAULTS_AT_ONCE = 20
+_LONGEST_REST = timedelta(hours=1)  # no transport asks for more
 
 
 class Envoy:
@@ -89,6 +91,7 @@ class Envoy:
 
     def step(self) -> float:
         self._setting.config.refresh()
+        self._notebook.mend_dates(self._clock.now())
         taken = handled = 0
         with self._faults.contained("hearing people"):
             taken = self._take_replies() + self._take_defaults()
@@ -126,7 +129,8 @@ class Envoy:
         return due is not None and due <= self._clock.now()
 
     def _rests(self) -> bool:
-        if self._resting_until is not None and self._resting_until <= self._clock.now():
+        until = self._resting_until
+        if until is not None and not still_waits(until, self._clock.now(), _LONGEST_REST):
             self._resting_until = None
         return self._resting_until is not None
 

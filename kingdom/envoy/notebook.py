@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
+from kingdom.clock import is_ahead
 from kingdom.envoy import questions, reports, threads
 from kingdom.envoy.questions import Question, Questions
 from kingdom.envoy.reports import SentReport, SentReports
@@ -95,6 +96,15 @@ class Notebook:
         """What is known of this task's question now; None when it is settled."""
         left = {task: one for task, one in self.questions.items() if task != task_id}
         self.questions = left if question is None else left | {task_id: question}
+
+    def mend_dates(self, now: datetime) -> None:
+        """Nobody waits for what a clock that was ahead wrote down."""
+        if any(is_ahead(one.asked_at, now) for one in self.questions.values()):
+            self.questions = {
+                task: one.asked_now(now) if is_ahead(one.asked_at, now) else one
+                for task, one in self.questions.items()
+            }
+            self.save()
 
     def save(self) -> None:
         self._write(mappings_path(self._base), self.mappings)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
+from kingdom.clock import is_ahead
 from kingdom.envoy.threads import is_final, named
 from kingdom.envoy.transport import Thread
 from kingdom.errors import NeverWorks
@@ -35,6 +36,13 @@ class Question(Part):
     def thread(self) -> Thread:
         return Thread(self.channel, self.thread_ts)
 
+    def asked_now(self, now: datetime) -> Question:
+        """The same, with as much time to answer."""
+        expires_at = self.expires_at
+        if expires_at is not None and expires_at > self.asked_at:  # both by the same clock
+            expires_at -= self.asked_at - now
+        return self.revised(asked_at=now, expires_at=expires_at)
+
     @property
     def default_at(self) -> datetime | None:
         """When the default will be taken; None if it never is."""
@@ -48,13 +56,16 @@ Questions = Mapping[str, Question]
 
 def asked_by(message: HumanInputRequest, thread: Thread | None, now: datetime) -> Question:
     channel, thread_ts = thread or (message.channel, "")
+    expires_at = message.expires_at
+    if expires_at is not None and is_ahead(message.created_at, now):
+        expires_at = now + (expires_at - message.created_at)
     return Question(
         msg_id=message.id,
         question=message.content,
         options=message.options,
         default=message.default,
         asked_at=now,
-        expires_at=message.expires_at,
+        expires_at=expires_at,
         channel=channel,
         thread_ts=thread_ts,
         trace_id=message.trace_id,

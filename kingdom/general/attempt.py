@@ -40,6 +40,7 @@ class Attempt:
     spec: Spec | None = None
     runner: Runner | None = None
     descriptor: int = -1  # becomes readable when the wrapper ends
+    watched_from: float = 0.0  # since when we see it at work
     begun_at: float | None = None  # when tmux was asked to start it
     asked_tmux_at: float = 0.0
     asked_to_end_at: float | None = None

@@ -157,7 +157,6 @@ class Grounds:
             environment,
             settings,
             configured=named,
-            clock=self._setting.clock,
         )
 
     # After

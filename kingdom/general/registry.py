@@ -49,7 +49,7 @@ class Register:
             entered = datetime.fromisoformat(str(entry.get("started_at"))).timestamp()
         except ValueError:
             return False
-        return self._now - entered < _LONGEST_START
+        return abs(self._now - entered) < _LONGEST_START
 
     def write(self, own: Iterable[Entry]) -> None:
         """These are this general's now; nothing is written that is there already."""

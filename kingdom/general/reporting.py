@@ -125,7 +125,7 @@ class Reporter:
         clock, name = self._setting.clock, spec.engine
         if code not in (LIMIT, OUTAGE, LOGIN):
             began = datetime.fromtimestamp(spec.started_at, UTC)
-            if judgement.failure is None and self._standings.note_success(name, began):
+            if judgement.failure is None and self._standings.note_success(name, began, clock.now()):
                 self._tell_of_engine(name, None)
             return judgement
         is_first = self._standings.of(name) is None
@@ -234,8 +234,10 @@ class Reporter:
     def _wait(self, attempt: Attempt, judgement: Judgement) -> None:
         failure = judgement.failure
         assert failure is not None
-        later = self._setting.clock.now() + timedelta(seconds=WAIT_SECONDS)
-        until = judgement.until or later
+        now = self._setting.clock.now()
+        until = judgement.until or now + timedelta(seconds=WAIT_SECONDS)
+        if failure.code == verdicts.STOPPED:
+            until = min(until, now)  # its wrapper's clock may have been ahead
         self._keep_for_next(attempt, judgement, {"waits": True})
         reason = f"{failure.sentence} {judgement.error}".strip()
         self._setting.bus.defer(attempt.claim, until, reason)
@@ -249,9 +251,9 @@ class Reporter:
         if spec is None:
             return {"duration_seconds": 0.0, "attempts": attempt.number}
         now = self._setting.clock.now().timestamp()
-        worked = spec.elapsed(ended.ended_at if ended else now)
+        lasted = ended.lasted(spec) if ended else spec.elapsed(now)
         return {
-            "duration_seconds": round(max(worked, 0.0), 3),
+            "duration_seconds": round(max(lasted, 0.0), 3),
             "attempts": attempt.number,
             "engine": spec.engine,
             "isolation": spec.isolation,

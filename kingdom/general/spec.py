@@ -20,7 +20,7 @@ import os
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from kingdom.engines import attempts
 from kingdom.engines.attempts import CHECKS, CLAIM, EXIT, OF_ENGINES, SUFFIX, Runner
@@ -37,7 +37,11 @@ _LARGEST = 16 * 1024 * 1024
 
 @dataclass(frozen=True)
 class Spec:
-    """Moments are seconds of the wall clock, paths are absolute."""
+    """Moments are seconds of the wall clock, paths are absolute.
+
+    How long a soldier may work is counted by its wrapper; moments are for people, and for wrappers
+    of the version before, which end their soldier at `deadline`.
+    """
 
     soldier_id: str
     task_id: str
@@ -54,7 +58,7 @@ class Spec:
     heartbeat_path: str
     started_at: float
     timeout_seconds: float
-    deadline: float  # when the wrapper itself ends it, whether or not a general watches
+    deadline: float
     linger_seconds: float = 30.0  # for a program that has reported and does not end
     verify: list[str] = field(default_factory=list)
     verify_timeout_seconds: float = 1800.0  # for each of them
@@ -75,9 +79,9 @@ class Spec:
     frozen_at: float | None = None
 
     def elapsed(self, now: float) -> float:
-        """How long it has worked; frozen time does not count."""
+        """How long it has worked, to tell people; frozen time does not count."""
         until = now if self.frozen_at is None else self.frozen_at
-        return until - self.started_at - self.paused_seconds
+        return max(until - self.started_at - self.paused_seconds, 0.0)
 
     def frozen(self, now: float) -> Self:
         return replace(self, frozen_at=now)
@@ -98,7 +102,7 @@ class Spec:
 class Ended:
     """How an attempt came to its end.
 
-    `reason`: ended, lingered, asked, stopped, hangup, deadline, flooded, lost.
+    `reason`: ended, lingered, asked, stopped, hangup, deadline, no_progress, flooded, lost.
     """
 
     reason: str
@@ -114,6 +118,11 @@ class Ended:
             return spec.elapsed(self.ended_at)
         return self.worked_seconds
 
+    def lasted(self, spec: Spec) -> float:
+        """With the checks."""
+        checked = sum(float(one.get("seconds", 0.0)) for one in self.verify)
+        return self.worked(spec) + checked
+
 
 @dataclass(frozen=True)
 class Checking:
@@ -121,6 +130,9 @@ class Checking:
 
     command: str  # empty before the first
     worked_seconds: float
+
+
+_Read = TypeVar("_Read", Spec, Ended)
 
 
 class SoldierFiles:
@@ -151,12 +163,7 @@ class SoldierFiles:
 
     def read(self, soldier_id: str) -> Spec | None:
         """None when it is missing or damaged."""
-        raw = read_json(self.path(soldier_id))
-        known = {one.name for one in fields(Spec)}
-        try:
-            return Spec(**{key: value for key, value in raw.items() if key in known})
-        except (AttributeError, TypeError):
-            return None
+        return _made(Spec, read_json(self.path(soldier_id)))
 
     def all_ids(self) -> set[str]:
         return self._ids_with(SUFFIX)
@@ -170,11 +177,7 @@ class SoldierFiles:
         return attempts.ids_with(self._base, suffix)
 
     def exit_of(self, soldier_id: str) -> Ended | None:
-        raw = read_json(self.path(soldier_id, EXIT))
-        try:
-            return Ended(**raw)
-        except TypeError:
-            return None
+        return _made(Ended, read_json(self.path(soldier_id, EXIT)))
 
     def checking(self, spec: Spec) -> Checking | None:
         if not spec.verify:
@@ -267,6 +270,15 @@ class SoldierFiles:
 
     def _of_task(self, task_id: str, name: str) -> str:
         return os.path.join(self._base.results, f"{task_id}-{name}")
+
+
+def _made(kind: type[_Read], raw: Any) -> _Read | None:
+    """None of what is damaged; what another version wrote besides is passed over."""
+    known = {one.name for one in fields(kind)}
+    try:
+        return kind(**{key: value for key, value in raw.items() if key in known})
+    except (AttributeError, TypeError):
+        return None
 
 
 def _spelled(spec: Spec) -> bytes:

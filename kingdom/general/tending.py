@@ -1,8 +1,9 @@
 """Looks after one soldier at a time, without ever waiting for it.
 
 Each look answers what became of the attempt: how it ended, that it never began, or nothing yet.
-In between it is asked to end when its time is up, stopped and let go on, and killed when asking
-does not help. Whoever looks again later, also after a crash, goes on from the same files.
+In between it is asked to end when that was decided, stopped and let go on, and killed when asking
+does not help. Its time is counted by its own wrapper; only a wrapper that hangs is ended from here.
+Whoever looks again later, also after a crash, goes on from the same files.
 """
 
 from __future__ import annotations
@@ -15,15 +16,13 @@ from kingdom.clients.tmux import TmuxThread
 from kingdom.clock import Clock
 from kingdom.engines import tree
 from kingdom.general.attempt import Attempt, Stage
-from kingdom.general.spec import LOST, Checking, Ended, SoldierFiles, Spec
-from kingdom.general.verdicts import checks_are_overdue, is_overdue, shows_no_progress
-from kingdom.store import disk
+from kingdom.general.spec import LOST, Ended, SoldierFiles, Spec
+from kingdom.general.verdicts import longest_attempt
 
 START_PATIENCE = 30.0  # seconds that a wrapper may take until it begins
 ASK_TMUX_AFTER = 2.0  # seconds until it is asked whether there is a session at all
 _END_PATIENCE = 12.0  # seconds a wrapper may take to end its tree, before we do it
 _SOON = 0.05
-_LOOK_AT_CHECKS = 60.0
 _QUIET_LOOKS, _STILL_SECONDS = 3, 5.0
 
 
@@ -79,11 +78,8 @@ class Tender:
             return self._await_runner(attempt, spec, to_end)
         if not attempt.runner.is_alive():
             return self._bury(attempt, spec)
-        checking = self._files.checking(spec)
-        if checking is None and self._is_stuck(spec):
-            attempt.condemned = attempt.condemned or "no_progress"
-        is_late = self._is_overdue(spec) if checking is None else self._is_hung(spec, checking)
-        if attempt.condemned or to_end or self._is_ending(attempt) or is_late:
+        is_hung = self._is_hung(attempt, spec)
+        if attempt.condemned or to_end or self._is_ending(attempt) or is_hung:
             self._end(attempt, spec)
         else:
             self._freeze_or_thaw(attempt, spec, frozen)
@@ -95,6 +91,7 @@ class Tender:
         runner = self._files.runner_of(spec.soldier_id)
         if runner is not None:
             attempt.watch(runner)
+            attempt.watched_from = self._clock.monotonic()
             attempt.stage = Stage.RUNNING if spec.frozen_at is None else Stage.FROZEN
             self._soon()
             return None
@@ -123,35 +120,10 @@ class Tender:
     def _is_ending(attempt: Attempt) -> bool:
         return attempt.asked_to_end_at is not None
 
-    def _is_stuck(self, spec: Spec) -> bool:
-        """Neither a sign of life nor a word for too long."""
-        limit = spec.no_progress_seconds
-        if limit is None or spec.frozen_at is not None:
-            return False
-        paths = (spec.heartbeat_path, spec.stdout, spec.stderr, spec.result_path)
-        looks = map(disk.facts_in_foreign, paths)
-        signs = [facts.st_mtime for facts in looks if facts is not None]
-        now = self._clock.now().timestamp()
-        if shows_no_progress(spec, now, max(signs, default=None)):
-            return True
-        self._want(min(limit, max(limit - (now - max(signs, default=now)), 1.0)))
-        return False
-
-    def _is_overdue(self, spec: Spec) -> bool:
-        if spec.frozen_at is not None:
-            return False
-        now, beat = self._clock.now().timestamp(), disk.facts_of(spec.heartbeat_path)
-        if is_overdue(spec, now, beat.st_mtime if beat else None):
-            return True
-        left = spec.timeout_seconds - spec.elapsed(now)
-        self._want(left + _SOON if left > 0 else min(1.0, spec.timeout_seconds))
-        return False
-
-    def _is_hung(self, spec: Spec, checking: Checking) -> bool:
-        """Its wrapper, over the checks of a success."""
-        now = self._clock.now().timestamp()
-        self._want(_LOOK_AT_CHECKS)
-        return spec.frozen_at is None and checks_are_overdue(spec, now, checking.worked_seconds)
+    def _is_hung(self, attempt: Attempt, spec: Spec) -> bool:
+        """Its wrapper: it lets no soldier work for so long, by its own count."""
+        watched = self._clock.monotonic() - attempt.watched_from
+        return spec.frozen_at is None and watched > longest_attempt(spec)
 
     def _end(self, attempt: Attempt, spec: Spec) -> None:
         """Ask its wrapper; one that does not manage is killed with all that is its."""
@@ -193,6 +165,7 @@ class Tender:
             # The clock last: a crash in between leaves one that is let go on once more.
             tree.send(self._members(attempt, spec), signal.SIGCONT)
             self._change(attempt, spec.thawed(self._clock.now().timestamp()), Stage.RUNNING)
+            attempt.watched_from = self._clock.monotonic()
 
     def _keep_still(self, attempt: Attempt, spec: Spec) -> None:
         """One look is not enough: what forks and ends meanwhile leaves a child that it misses."""

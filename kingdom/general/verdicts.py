@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from kingdom.engines.port import Verdict
 from kingdom.engines.sandbox.metering import TOKENS
+from kingdom.engines.time_limits import STUCK
 from kingdom.engines.wrapper import FLOODED, LATE, NO_SANDBOX
 from kingdom.errors import InvalidFile
 from kingdom.failures import FAILURES, Failure
@@ -37,7 +38,6 @@ from kingdom.store import disk
 
 LARGEST_RESULT = 1024 * 1024
 LONGEST_BACKOFF = 3600.0
-FRESH_HEARTBEAT = 120.0  # seconds; or the general's own limit, if that is shorter
 _WRAPPER_S_MARGIN = 60.0  # seconds
 KINDS: dict[str, type[ResultBase]] = {
     "success": Success,
@@ -193,6 +193,8 @@ def _ended_by_us(spec: Spec, ended: Ended) -> tuple[str, str]:
         return "too_much_output", f"It printed more than {spec.max_output_bytes or 0:,} bytes."
     if ended.reason == NO_SANDBOX:
         return "sandbox_failed", ""
+    if ended.reason == STUCK:
+        return "no_progress", ""
     if ended.reason not in ("asked", "deadline"):
         return "", ""
     worked = ended.worked(spec)
@@ -235,27 +237,11 @@ def _of_result(spec: Spec, ended: Ended, result: ResultBase) -> tuple[str, str]:
     return "", ""
 
 
-def is_overdue(spec: Spec, now: float, last_beat: float | None) -> bool:
-    """A soldier that shows signs of life is given as much time again."""
-    worked = spec.elapsed(now)
-    if worked <= spec.timeout_seconds or worked > 2 * spec.timeout_seconds:
-        return worked > spec.timeout_seconds
-    fresh = min(FRESH_HEARTBEAT, spec.timeout_seconds)
-    return last_beat is None or last_beat < spec.started_at or now - last_beat > fresh
-
-
-def checks_are_overdue(spec: Spec, now: float, worked: float) -> bool:
-    """Its wrapper ends each in time; only one that does not work any more comes to this."""
-    checked = spec.elapsed(now) - worked
-    return checked > len(spec.verify) * spec.verify_timeout_seconds + _WRAPPER_S_MARGIN
-
-
-def shows_no_progress(spec: Spec, now: float, last_sign: float | None) -> bool:
-    """Whether it has said and done nothing for longer than it may."""
-    if spec.no_progress_seconds is None:
-        return False
-    since = max(last_sign or 0.0, spec.started_at)
-    return min(now - since, spec.elapsed(now)) > spec.no_progress_seconds
+def longest_attempt(spec: Spec) -> float:
+    """Seconds that its wrapper lets pass at most, checks included, and some to end it: only one
+    that does not work any more takes longer."""
+    checks = len(spec.verify) * spec.verify_timeout_seconds
+    return 2 * spec.timeout_seconds + checks + _WRAPPER_S_MARGIN
 
 
 def follow(judgement: Judgement, attempt: int, retry: Retry) -> Next:

@@ -15,7 +15,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from kingdom.clock import isoformat
+from kingdom.clock import SET_BACK, isoformat
 from kingdom.king.desk import Desk
 from kingdom.models.message import Notification
 from kingdom.store import disk
@@ -78,8 +78,9 @@ class Lookouts:
     def _was_told(self, told: dict[str, Any], code: str) -> bool:
         if code not in told["codes"]:
             return False
-        since = isoformat(self._desk.now() - _QUIET)
-        return bool(told["is_open"]) or str(told["codes"][code]) > since
+        now = self._desk.now()
+        since, latest = isoformat(now - _QUIET), isoformat(now + SET_BACK)
+        return bool(told["is_open"]) or since < str(told["codes"][code]) <= latest
 
     def _tell(self, name: str, codes: dict[str, str], content: str, *, is_open: bool) -> None:
         (id_,) = self._desk.ids("msg", 1)

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 from pydantic_core import PydanticCustomError
 
-from kingdom.clock import isoformat
+from kingdom.clock import is_ahead, isoformat
 from kingdom.king.desk import Desk
 from kingdom.king.questions import Asked, OpenQuestions
 from kingdom.models.fields import read_timestamp
@@ -88,7 +88,11 @@ class Reminders:
             told = _nothing(asked)
         settings, now = self._desk.config.settings.king.questions, self._desk.now()
         every, park_after = settings.remind_every_seconds, settings.park_after_seconds
-        last = min(read_timestamp(told["at"]), now)  # a clock that was ahead silences nobody
+        last = read_timestamp(told["at"])
+        if is_ahead(last, now):  # a clock that was ahead silences nobody
+            last = now
+            self._told[task_id] = told | {"at": isoformat(now)}
+            write_json(self._path, self._told, sync=False)
         waited = (now - asked.asked_at).total_seconds()
         parks = asked.default is None and 0 < park_after <= waited
         passed = int((now - last).total_seconds() // every) if every else 0

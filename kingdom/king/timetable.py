@@ -20,7 +20,7 @@ from kingdom.king.desk import Desk
 from kingdom.king.gate import Gate
 from kingdom.king.outcomes import start_of
 from kingdom.king.outstanding import Outstanding
-from kingdom.king.schedules import CATCH_UP, due, next_slot
+from kingdom.king.schedules import CATCH_UP, due, is_served, next_slot
 from kingdom.models.manifest import Schedule
 from kingdom.models.task import Task
 from kingdom.runtime.config import Config, General
@@ -70,6 +70,7 @@ class Timetable:
                 self._attend(general, schedule, now)
 
     def _attend(self, general: General, schedule: Schedule, now: datetime) -> None:
+        self._mend(schedule, now)
         sent = self._sent[schedule.name]
         if not sent.published:
             self._publish(general, schedule, sent)
@@ -100,8 +101,7 @@ class Timetable:
         self._sent = {}
         for _, schedule in self._all():
             sent = before.get(schedule.name)
-            # A clock that was far ahead must not silence a schedule until it is there again.
-            if sent is None or sent.cron != schedule.cron or sent.moment > now + CATCH_UP:
+            if sent is None or sent.cron != schedule.cron:
                 sent = Sent(schedule.cron, isoformat(now))
             self._sent[schedule.name] = sent
         self._next = {}
@@ -109,6 +109,15 @@ class Timetable:
             self._plan(schedule)
         if self._sent != before:
             self._write()
+
+    def _mend(self, schedule: Schedule, now: datetime) -> None:
+        """A clock that was ahead must not silence a schedule until it is there again."""
+        sent, zone = self._sent[schedule.name], self._desk.config.settings.system.zone
+        if sent.published and not is_served(schedule.cron, zone, sent.moment, now):
+            self._desk.log.warning("schedule.begins_anew", schedule=schedule.name, slot=sent.slot)
+            self._sent[schedule.name] = Sent(schedule.cron, isoformat(now))
+            self._write()
+            self._plan(schedule)
 
     def _plan(self, schedule: Schedule) -> None:
         after = max(self._sent[schedule.name].moment, self._desk.now() - CATCH_UP)

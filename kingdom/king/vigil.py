@@ -6,8 +6,7 @@ starts and at its polling interval; what it costs grows with the tasks under way
 
 from __future__ import annotations
 
-from datetime import datetime
-
+from kingdom.bus.due import LONGEST_DEFERRAL, due_at
 from kingdom.bus.files.places import HANDLED
 from kingdom.bus.port import Move, New
 from kingdom.failures import FAILURES
@@ -125,8 +124,9 @@ class Vigil:
 
     def _attend(self, state: str, task: Task) -> None:
         """One that waits to be tried again, or whose general is gone: that one ends no task."""
-        due = max(_moment(task.not_before), _moment(task.delivery.next_retry_at))
-        self._outstanding.rest(task.id, state == PENDING and due > _moment(self._desk.now()))
+        now = self._desk.now()
+        due = due_at(task, now, LONGEST_DEFERRAL)
+        self._outstanding.rest(task.id, state == PENDING and due is not None and due > now)
         is_absent = task.target_general not in self._desk.config.generals
         if is_absent and self._control.is_asked("cancel", task.id):
             self._end(task, "cancelled")
@@ -183,7 +183,3 @@ def _was_moved_by_hand(task: Task) -> bool:
     """Whether no verb of the bus brought it where ended ones lie: those note it, and take the
     lease away."""
     return task.delivery.processed_at is None or task.delivery.locked_by is not None
-
-
-def _moment(moment: datetime | None) -> float:
-    return moment.timestamp() if moment else 0.0

@@ -20,16 +20,14 @@ from kingdom.clock import Clock, SystemClock
 from kingdom.errors import KingdomError, TryLater
 from kingdom.ops.suite import role_names
 from kingdom.runtime.internal_log import InternalLog
-from kingdom.runtime.timekeeping import Doubt, confirm, doubt_at
+from kingdom.runtime.timekeeping import Doubt, clock_doubt, confirm
 from kingdom.settings.loading import Settings
 from kingdom.store import disk
 from kingdom.store.locks import Lock
 from kingdom.store.paths import BaseDir
 from kingdom.topology import GENERAL_PREFIX
-from kingdom.words.spans import age
 
 OPERATOR = "operator"
-CONFIRM = "Let it run for {left} more, or if the clock is right: kingdom clean --clock-is-right"
 
 
 class ClockDoubted(TryLater):
@@ -38,24 +36,7 @@ class ClockDoubted(TryLater):
     code = "clock_doubted"
 
     def __init__(self, doubt: Doubt) -> None:
-        super().__init__(
-            why_doubted(doubt), remedy=CONFIRM.format(left=age(doubt.left.total_seconds()))
-        )
-
-
-def why_doubted(doubt: Doubt) -> str:
-    if doubt.moved:
-        return "The clock was moved by more than a day, so nobody knows how old things are."
-    return "The clock is trusted when the kingdom has run for a day, which it has not yet."
-
-
-def clock_doubt(base: BaseDir, clock: Clock) -> Doubt | None:
-    """The chamberlain's."""
-    return doubt_at(base, clock_path(base), clock)
-
-
-def clock_path(base: BaseDir) -> str:
-    return base.path("state", "chamberlain", "clock.json")
+        super().__init__(doubt.sentence, remedy=doubt.remedy)
 
 
 @dataclass(frozen=True)

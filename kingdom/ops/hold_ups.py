@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from typing import Any, NamedTuple
 
+from kingdom.bus.due import LONGEST_DEFERRAL
 from kingdom.bus.lease import Holder
 from kingdom.models.ids import sequence_number
 from kingdom.models.priority import NORMAL, RANKS
-from kingdom.ops.listing import read_reason, seconds
+from kingdom.ops.listing import read_reason, seconds, wait_of
 from kingdom.ops.relations import Found
 from kingdom.ops.surroundings import Surroundings
 from kingdom.store.room import disk_problem
@@ -31,7 +33,7 @@ def hold_ups(around: Surroundings, one: Found, role: str) -> Iterator[Reason]:
         yield Reason(f"{the(holder.worker)} died while it had it; it is taken up again.")
     elif holder:
         yield Reason(f"{the(holder.worker)} (pid {holder.pid}) is at it just now.")
-    yield from _not_due(one, around.now.timestamp())
+    yield from _not_due(one, around.now)
     if one.stream == "tasks":
         yield from wishes(around, one)
 
@@ -41,15 +43,14 @@ def disk_hold_up(around: Surroundings) -> Iterator[Reason]:
         yield Reason(problem.sentence, problem.remedy)
 
 
-def _not_due(one: Found, now: float) -> Iterator[Reason]:
+def _not_due(one: Found, now: datetime) -> Iterator[Reason]:
     delivery = delivery_of(one)
-    moments = (text(one, "not_before"), str(delivery.get("next_retry_at") or ""))
-    due = max(seconds(moment) or 0.0 for moment in moments)
+    due = wait_of(one.content).until(now, LONGEST_DEFERRAL)
     tries = max(_number(delivery, "attempt_count"), _number(one.content, "retry_count"))
     said = [f"It was tried {_times(tries)} without success."] if tries else []
     said += [sentence(str(delivery["last_error_message"]))] if has_error(delivery) else []
-    if due > now:
-        said.append(f"It is due again in {age(due - now)}.")
+    if due is not None and due > now:
+        said.append(f"It is due again in {age((due - now).total_seconds())}.")
     if said:
         yield Reason(" ".join(said))
 

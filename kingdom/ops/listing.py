@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+from kingdom.bus.due import DEFERRED, LONGEST_DEFERRAL, Wait
+from kingdom.clock import SystemClock, isoformat
 from kingdom.models.ids import TASK_ID, is_id, sequence_number
 from kingdom.models.priority import NORMAL, RANKS
 from kingdom.store import disk
@@ -171,10 +173,29 @@ def _filled(bare: Listed, content: dict[str, Any]) -> Listed:
         crashes=_number(delivery.get("crash_count")),
         held_by=_text(delivery.get("locked_by")),
         held_until=_text(delivery.get("locked_until")),
-        due_at=max(_text(content.get("not_before")), _text(delivery.get("next_retry_at"))),
+        due_at=_due_at(content),
         error_code=_text(delivery.get("last_error_code")),
         error=_text(delivery.get("last_error_message")),
         damaged=_wrong_name(bare.id, inside),
+    )
+
+
+def _due_at(content: dict[str, Any]) -> str:
+    """As the bus believes it; empty if it need not wait."""
+    due = wait_of(content).until(SystemClock().now(), LONGEST_DEFERRAL)
+    return "" if due is None else isoformat(due)
+
+
+def wait_of(content: dict[str, Any]) -> Wait:
+    """What such a file says of when it is due."""
+    found = content.get("delivery")
+    delivery = found if isinstance(found, dict) else {}
+    return Wait(
+        _moment(delivery.get("updated_at")) or _moment(content.get("created_at")),
+        _moment(content.get("not_before")),
+        bool(content.get("retry_count")),
+        _moment(delivery.get("next_retry_at")),
+        delivery.get("last_error_code") == DEFERRED,
     )
 
 
@@ -226,11 +247,16 @@ def _order(entry: Listed) -> tuple[bool, int, float, int, str]:
 
 def seconds(moment: str) -> float | None:
     """Of the epoch; None for what is not a moment."""
+    found = _moment(moment)
+    return None if found is None else found.timestamp()
+
+
+def _moment(moment: object) -> datetime | None:
     try:
-        found = datetime.fromisoformat(moment)
+        found = datetime.fromisoformat(str(moment))
     except ValueError:
         return None
-    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def locate(base: BaseDir, name: str, stream: str | None = None) -> list[Listed]:

@@ -31,6 +31,7 @@ from kingdom.runtime.processes import (
     Seat,
     roles_file,
 )
+from kingdom.runtime.timekeeping import clock_doubt
 from kingdom.store.paths import BaseDir
 from kingdom.store.room import disk_problem
 from kingdom.store.state import read_json
@@ -50,7 +51,8 @@ def status(
     base: BaseDir, environment: Mapping[str, str], clock: Clock | None = None
 ) -> dict[str, Any]:
     """All of it. A part that cannot be read is left empty, and `files` says why."""
-    now = (clock or SystemClock()).now().timestamp()
+    clock = clock or SystemClock()
+    now = clock.now().timestamp()
     told, measured = roles_told(base), health(base, now)
     used = measured["usage"] if measured else {}
     settings, problem = _settings(base, environment, now)
@@ -58,9 +60,10 @@ def status(
     failed, waits = role_faults(base)
     return {
         "base_dir": base.root,
-        "warden": _process(Seat(base, WARDEN), now),
+        "warden": _process(Seat(base, WARDEN), clock),
         "roles": [
-            _role(name, base, told, now, longest) | _used(used, name) for name in _names(base, told)
+            _role(name, base, told, clock, longest) | _used(used, name)
+            for name in _names(base, told)
         ],
         "health": measured and {key: one for key, one in measured.items() if key not in _APART},
         "budget": measured and measured["budget"],
@@ -72,6 +75,7 @@ def status(
         "config_problem": problem,
         "disk_problem": _disk_problem(base),
         "files": [one._asdict() for one in unusable(base)],
+        "clock_problem": _clock_problem(base, clock),
         "frozen": frozen(base),
         "metrics": _metrics(base),
         "watchers": watchers(base, now),
@@ -121,6 +125,12 @@ def _budget(found: object) -> dict[str, Any] | None:
 
 def _text(value: object) -> str | None:
     return value if isinstance(value, str) else None
+
+
+def _clock_problem(base: BaseDir, clock: Clock) -> str | None:
+    """What is put off because the clock was moved."""
+    doubt = clock_doubt(base, clock)
+    return f"{doubt.sentence} {doubt.remedy}" if doubt is not None and doubt.moved else None
 
 
 def broken_duties(base: BaseDir) -> dict[str, str]:
@@ -182,21 +192,21 @@ def _names(base: BaseDir, told: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys([*told, *(seat.name for seat in running(base))]))
 
 
-def _process(seat: Seat, now: float) -> dict[str, Any] | None:
+def _process(seat: Seat, clock: Clock) -> dict[str, Any] | None:
     if not seat.is_taken():
         return None
-    since, beat = seat.since(), seat.last_beat()
+    silence = seat.silence(clock)
     return {
         "pid": seat.holder(),
-        "up_seconds": _ago(since, now),
-        "heartbeat_age_seconds": _ago(beat, now),
+        "up_seconds": _ago(seat.since(), clock.now().timestamp()),
+        "heartbeat_age_seconds": None if silence is None else round(silence, 1),
     }
 
 
 def _role(
-    name: str, base: BaseDir, told: Mapping[str, Any], now: float, longest: float
+    name: str, base: BaseDir, told: Mapping[str, Any], clock: Clock, longest: float
 ) -> dict[str, Any]:
-    process = _process(Seat(base, name), now)
+    process = _process(Seat(base, name), clock)
     kept = told.get(name, {})
     return {
         "name": name,

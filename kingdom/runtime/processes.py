@@ -1,7 +1,8 @@
 """The processes of a kingdom, seen from outside and from inside.
 
 Every long-running one has a seat, `state/{name}/`: `lock` is held while it lives (the kernel frees
-it at death, however that came), `pid` says who holds it, and `heartbeat` is touched by its loop.
+it at death, however that came), `pid` says who holds it, and `heartbeat` is written by its loop:
+the seconds of `CLOCK_MONOTONIC`, since the wall clock may be set in between.
 Light on imports: `kingdom status` asks here.
 """
 
@@ -113,7 +114,7 @@ class Seat:
         return int(text) if text.isdigit() else held_by(self._lock)
 
     def beat(self) -> None:
-        disk.touch(self._heartbeat)
+        disk.write_over(self._heartbeat, b"%017.3f\n" % SystemClock().monotonic())
 
     def since(self) -> float | None:
         """When its holder sat down, in seconds of the wall clock."""
@@ -122,6 +123,17 @@ class Seat:
     def last_beat(self) -> float | None:
         """When its loop last came round; None before the first time."""
         return _changed(self._heartbeat)
+
+    def silence(self, clock: Clock) -> float | None:
+        """Seconds since then, as long as the machine was awake."""
+        beat = self.last_beat()
+        if beat is None:
+            return None
+        try:
+            since = clock.monotonic() - float(disk.head(self._heartbeat, 32))
+        except ValueError:  # an earlier version only touches it
+            since = clock.now().timestamp() - beat
+        return max(since, 0.0)
 
 
 def _changed(path: str) -> float | None:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from kingdom.bus.files.bus import FileBus
 from kingdom.bus.opening import open_bus
 from kingdom.bus.port import Accept
-from kingdom.clock import Clock, SystemClock
+from kingdom.clock import Clock, RunningClock
 from kingdom.errors import EXIT_DONE, EXIT_FAILED, KingdomError, NeverWorks, TryLater
 from kingdom.runtime.faults import Faults
 from kingdom.runtime.internal_log import InternalLog
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from kingdom.runtime.config import LiveConfig
 
 LONGEST_WAIT = LONGEST_REST
+LONGEST_TURN = LONGEST_WAIT + 5.0  # seconds between two looks at the clock; more means it slept
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0  # after a step that may work another time
 # What a machine refuses for a while: no reason to fall over, and nothing a restart would mend.
 PASSING = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE)
@@ -115,7 +116,7 @@ def run(
     A `config` given by the warden is the last good one it knows, so that a role can be restarted
     while someone is in the middle of editing a file.
     """
-    clock = clock or SystemClock()
+    clock = clock or RunningClock(LONGEST_TURN)
     configure(name, base, environment=environment)
     seat, asked = Seat(base, name), EndAsked()
     patience = _Patience(asked)
@@ -295,6 +296,7 @@ class _Loop:
         self._role = role
         self._bus = setting.bus
         self._log = setting.log
+        self._clock = setting.clock
         self._measures = Measures(setting.base, setting.name, setting.bus, setting.clock)
         self._output = OwnOutput(setting.base)
         self._patience = patience
@@ -346,3 +348,5 @@ class _Loop:
             also=[self._asked.fileno(), *self._role.descriptors()],
         )
         self._asked.drain()
+        if isinstance(self._clock, RunningClock) and (seconds := self._clock.new_gaps()):
+            self._log.warning("role.slept", seconds=round(seconds))

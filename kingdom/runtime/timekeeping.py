@@ -21,6 +21,7 @@ from kingdom.clock import Clock, isoformat
 from kingdom.store import disk
 from kingdom.store.paths import BaseDir
 from kingdom.store.state import read_json, write_json
+from kingdom.words.spans import age
 
 DAY = timedelta(days=1)
 _WRITTEN_EVERY = 600.0  # seconds; what is lost by a crash is so much of a day without a leap
@@ -96,6 +97,28 @@ class Timekeeping:
 class Doubt:
     left: timedelta  # how long the clock must still run to be believed
     moved: bool  # else it has not been watched for a day yet
+
+    @property
+    def sentence(self) -> str:
+        if self.moved:
+            return "The clock was moved by more than a day, so nobody knows how old things are."
+        return "The clock is trusted when the kingdom has run for a day, which it has not yet."
+
+    @property
+    def remedy(self) -> str:
+        left = age(self.left.total_seconds())
+        return (
+            f"Let it run for {left} more, or if the clock is right: kingdom clean --clock-is-right"
+        )
+
+
+def clock_path(base: BaseDir) -> str:
+    """Of the chamberlain, who removes things by their age."""
+    return base.path("state", "chamberlain", "clock.json")
+
+
+def clock_doubt(base: BaseDir, clock: Clock) -> Doubt | None:
+    return doubt_at(base, clock_path(base), clock)
 
 
 def doubt_at(base: BaseDir, path: str, clock: Clock) -> Doubt | None:

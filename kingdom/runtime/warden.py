@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 
 from kingdom import __version__
-from kingdom.clock import Clock, SystemClock, isoformat
+from kingdom.clock import Clock, RunningClock, isoformat
 from kingdom.errors import EXIT_DONE, EXIT_FAILED, KingdomError
 from kingdom.runtime.children import Child, Notice, Post, Wanted, fork, how_it_ended
 from kingdom.runtime.chronicle import SYSTEM, Chronicle
@@ -41,6 +41,7 @@ from kingdom.store.paths import BaseDir
 from kingdom.topology import role_of
 
 LONGEST_PAUSE = 2.0  # seconds between two looks at the configuration
+LONGEST_TURN = LONGEST_PAUSE + 5.0  # seconds between two looks at the clock; more means it slept
 SHORT_PAUSE, LONGEST_START = 0.02, 60.0  # while someone may wait for roles to come up
 
 
@@ -62,7 +63,7 @@ class Warden:
         self._tell = tell
         self._private = private
         self._problem: KingdomError | None = None
-        self._clock = clock or SystemClock()
+        self._clock = clock or RunningClock(LONGEST_TURN)
         self._patience = patience
         self._children: dict[str, Child] = {}
         self._vigil = Vigil(base)

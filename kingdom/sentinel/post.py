@@ -24,6 +24,7 @@ OK, OFF, TROUBLE = "ok", "off", "trouble"
 CRASHED = "watcher_crashed"
 _FIRST_PAUSE, _LONGEST_PAUSE = 10.0, 900.0  # what may pass by itself
 _LONGEST_REFUSAL = 3600.0  # what a person has to see to
+_LONGEST_LIMIT = 7200.0  # what a service asks for; the clock may have been set meanwhile
 _LONGEST_OF_ALL = 31_536_000.0  # whoever asks for it
 _OFF_LOOK = 300.0
 _ALARMING_AFTER = 3600.0  # of trouble, whatever its code
@@ -194,7 +195,7 @@ class Post:
     def _pause_after(self, error: KingdomError, now: datetime) -> float:
         not_before = getattr(error, "not_before", None)
         if isinstance(not_before, datetime):
-            return max((not_before - now).total_seconds(), 1.0)
+            return min(max((not_before - now).total_seconds(), 1.0), _LONGEST_LIMIT)
         first, longest = _FIRST_PAUSE, _LONGEST_PAUSE
         if isinstance(error, NeverWorks):
             first, longest = self._interval, _LONGEST_REFUSAL

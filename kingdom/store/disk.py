@@ -307,6 +307,16 @@ def touch(path: str) -> None:
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK, MODE))
 
 
+def write_over(path: str, data: bytes) -> None:
+    """Content of always the same length, small enough to be whole at any moment; its time is now.
+    Made if missing."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, MODE)
+    try:
+        os.write(descriptor, data)
+    finally:
+        os.close(descriptor)
+
+
 def open_to_append(path: str) -> int:
     """A descriptor for the output of a process: every write goes to the end, whoever writes."""
     return open_rightly(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 
 from kingdom.envoy.transports.slack.memory import MOST_CHANNELS, Memory
 from kingdom.store.paths import BaseDir
@@ -74,6 +75,23 @@ def test_what_was_said_before_the_kingdom_came_is_not_dug_up(
 def test_a_channel_that_cannot_be_read_keeps_no_other(polled: Scene, clock: MovableClock) -> None:
     configure(polled.base, polled.server, channel="C0CLOSED", allowed=("C0KINGDOM", "U0GONE"))
     polled.begin()
+    polled.server.said("C0KINGDOM", f"<@{BOT}> look")
+    clock.advance(30)
+    polled.life.go()
+    assert [one["payload"]["text"] for one in polled.events()] == ["look"]
+
+
+def test_a_clock_that_was_ahead_hides_nothing_that_people_say(
+    polled: Scene, clock: MovableClock
+) -> None:
+    """It was when the envoy began to look, and when it met a limit."""
+    right = clock.now()
+    clock.set_wall(right + timedelta(days=365))
+    limit = Fault("conversations.history", status=429, headers={"Retry-After": "90"})
+    polled.server.faults.append(limit)
+    polled.begin()
+    clock.set_wall(right)
+    polled.life.go()
     polled.server.said("C0KINGDOM", f"<@{BOT}> look")
     clock.advance(30)
     polled.life.go()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -255,6 +256,21 @@ def test_a_limit_delays_everything_and_counts_no_attempt(
     assert sorted(ids(server)) == [(f"msg-20260207-00{n}", 1) for n in (1, 2, 3)]
     assert life.envoy.accepts() == {}
     assert load(base, "messages/sent", FIRST)["delivery"]["attempt_count"] == 0
+
+
+def test_a_limit_that_was_met_while_the_clock_was_ahead_is_not_waited_for(
+    base: BaseDir, server: FakeSlack, slack_life: Callable[[], Life], clock: MovableClock
+) -> None:
+    right = clock.now()
+    clock.set_wall(right + timedelta(days=365))
+    server.faults.append(Fault(status=429, headers={"Retry-After": "45"}))
+    publish(base, start(1))
+    life = slack_life()
+    life.go()
+    assert ids(server) == []
+    clock.set_wall(right)
+    life.go()
+    assert ids(server) == [(FIRST, 1)]
 
 
 def test_an_outage_of_hours_costs_no_message(

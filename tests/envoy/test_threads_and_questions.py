@@ -290,6 +290,29 @@ def test_a_question_without_a_default_stays_open_for_ever(
     assert (answers(base), set(awaiting(base))) == ([], {TASK})
 
 
+@pytest.mark.parametrize("anew", [False, True])
+@pytest.mark.parametrize("asked", [timedelta(days=365), timedelta(0)])
+def test_a_question_made_while_the_clock_was_ahead_has_as_much_time(
+    base: BaseDir, live: Callable[..., Life], clock: MovableClock, asked: timedelta, anew: bool
+) -> None:
+    ahead = START + timedelta(days=365)
+    until = ahead + timedelta(hours=1)
+    publish(base, question(1, default="main", created_at=ahead, expires_at=until))
+    clock.set_wall(START + asked)  # shown before or after it was put back
+    life = live()
+    life.go()
+    clock.set_wall(START)
+    life = live() if anew else life
+    life.go()
+    assert awaiting(base)[TASK]["asked_at"] == "2026-02-07T10:00:00.000Z"
+    clock.advance(3599)
+    life.go()
+    assert answers(base) == []
+    clock.advance(1)
+    life.go()
+    assert len(answers(base)) == 1
+
+
 # Replies that a transport brings
 
 

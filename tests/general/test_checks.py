@@ -52,7 +52,7 @@ def test_a_wrapper_that_hangs_over_its_checks_is_ended(barracks: Barracks) -> No
     with barracks.general() as life:
         up = Path(barracks.workspace(id_), "up")
         life.until(up.exists, "the check runs")
-        barracks.clock.shift(200)  # which its wrapper does not see
+        barracks.clock.shift(300)  # which its wrapper does not see
         result = life.result_of(id_)
     assert result["error_code"] == "soldier_killed"
     assert barracks.leftovers() == []

@@ -153,24 +153,6 @@ def test_waits_double_up_to_an_hour() -> None:
     assert [verdicts.backoff(n, retry) for n in (1, 2, 3, 10, 999)] == [30, 60, 120, 3600, 3600]
 
 
-@pytest.mark.parametrize(
-    ("now", "beat", "overdue"),
-    [
-        (1099.0, None, False),
-        (1101.0, None, True),
-        (1101.0, 1100.0, False),
-        (1101.0, 999.0, True),
-        (1150.0, 1049.0, True),
-        (1199.0, 1198.0, False),
-        (1201.0, 1200.0, True),
-    ],
-)
-def test_time_is_up_unless_there_are_signs_of_life(
-    now: float, beat: float | None, overdue: bool
-) -> None:
-    assert verdicts.is_overdue(SPEC, now, beat) is overdue
-
-
 def test_frozen_time_does_not_count() -> None:
     frozen = SPEC.frozen(1050.0)
     assert frozen.elapsed(5000.0) == 50.0

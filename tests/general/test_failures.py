@@ -21,12 +21,11 @@ def test_a_soldier_that_takes_too_long_is_ended_with_all_its_processes(barracks:
     barracks.command(SPREAD + STAY)
     barracks.package(timeout_seconds=30.0)
     (id_,) = barracks.publish()
-    barracks.clock.shift(-31)
     with barracks.general() as life:
         life.until(lambda: is_up(barracks, id_), "the program runs")
         soldier = barracks.soldier(id_)
         life.until(lambda: len(barracks.processes(soldier)) >= 3, "all of its processes")
-        barracks.clock.shift(31)
+        barracks.revise(id_, timeout_seconds=0)
         result = life.result_of(id_)
     assert (result["status"], result["error_code"]) == ("killed", "timed_out")
     assert barracks.processes(soldier) == set()
@@ -43,22 +42,6 @@ def test_signs_of_life_give_as_much_time_again_and_no_more(barracks: Barracks) -
         result = life.result_of(id_)
     assert result["error_code"] == "timed_out"
     assert result["metrics"]["duration_seconds"] >= 1.4
-
-
-def test_signs_of_life_of_an_earlier_attempt_count_for_nothing(barracks: Barracks) -> None:
-    barracks.command(STAY)
-    barracks.package(timeout_seconds=3000)  # as much again would not pass in this test
-    (id_,) = barracks.publish()
-    beat = Path(barracks.base.results, f"{id_}-heartbeat")
-    beat.parent.mkdir(parents=True, exist_ok=True)
-    beat.touch()
-    barracks.clock.shift(-3001)
-    before = barracks.clock.now().timestamp() - 1
-    os.utime(beat, (before, before))
-    with barracks.general() as life:
-        life.until(lambda: is_up(barracks, id_), "the program runs")
-        barracks.clock.shift(3001)
-        assert life.result_of(id_)["error_code"] == "timed_out"
 
 
 # Reports when it is asked to end, and starts nothing for that: it would be asked to end as well.
@@ -82,11 +65,10 @@ def test_what_a_soldier_writes_after_its_time_counts_for_nothing(barracks: Barra
     barracks.command(LATE)
     barracks.package(timeout_seconds=30.0, retry={"max_attempts": 2, "backoff_seconds": 0.05})
     (id_,) = barracks.publish()
-    barracks.clock.shift(-62)
     with barracks.general() as life:
         for attempt in (1, 2):
             life.until(partial(has_run, barracks, id_, attempt), f"attempt {attempt} is at work")
-            barracks.clock.shift(31)
+            barracks.revise(id_, timeout_seconds=0)
         result = life.result_of(id_)
     assert (result["error_code"], result["metrics"]["attempts"]) == ("timed_out", 2)
     assert len(list(Path(barracks.base.results).glob(f"{id_}-raw-*"))) == 2, "they did write"

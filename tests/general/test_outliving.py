@@ -39,7 +39,6 @@ def at_work(
     """A general, driven here, and its task, whose soldier has strewn its litter."""
     barracks.command(f"{litter.script}touch $KINGDOM_WORKSPACE/up\n{script}")
     barracks.package(**manifest)
-    barracks.clock.shift(-61)
     (task_id,) = barracks.publish()
     with barracks.general() as life:
         life.until(lambda: is_up(barracks, task_id), "the program runs")
@@ -52,7 +51,7 @@ def _goes(barracks: Barracks, task_id: str) -> None:
 
 
 def _is_too_late(barracks: Barracks, task_id: str) -> None:
-    barracks.clock.shift(60)
+    barracks.revise(task_id, timeout_seconds=0)
 
 
 def _is_cancelled(barracks: Barracks, task_id: str) -> None:
@@ -107,9 +106,8 @@ def test_nothing_of_it_is_left_when_its_end_is_told(
 
 
 def test_nothing_is_left_of_one_that_shows_no_progress(barracks: Barracks, litter: Litter) -> None:
-    stuck = {"no_progress_seconds": 10}
-    with at_work(barracks, litter, limits=stuck, timeout_seconds=1000) as (life, task_id):
-        barracks.clock.shift(80)
+    with at_work(barracks, litter) as (life, task_id):
+        barracks.revise(task_id, no_progress_seconds=0)
         assert life.result_of(task_id)["error_code"] == "no_progress"
         assert litter.left() == {}
 

@@ -151,3 +151,13 @@ def test_killed_anywhere_it_is_told_once(court: Court, base: BaseDir) -> None:
         if lived:
             return
     raise AssertionError("it never came to its end")
+
+
+def test_a_clock_that_was_ahead_silences_no_watcher_s_trouble(court: Court, base: BaseDir) -> None:
+    path = Path(base.path("state", "king", "watchers-told.json"))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    codes = {"github_login": "2036-02-07T10:00:00.000Z"}
+    path.write_text(json.dumps({"github": {"codes": codes, "is_open": False, "message": None}}))
+    stands(base, github=TROUBLE | SAID)
+    reign(court)
+    assert len(told(base)) == 1

@@ -277,3 +277,23 @@ def test_the_envoy_knows_of_it_again_when_its_notes_were_lost(
     court.clock.advance(DAY)
     king.step()
     assert told(base) == []
+
+
+@pytest.mark.parametrize("kept", ["asked", "told"])
+def test_a_clock_that_was_ahead_silences_no_reminder(
+    court: Court, base: BaseDir, kept: str
+) -> None:
+    """Neither one that noted when it was asked, nor one that noted when it was last told."""
+    ahead = "2036-02-07T10:00:00.000Z"
+    if kept == "asked":
+        asks(base, task_1=ASKED | {"asked_at": ahead})
+    else:
+        asks(base, task_1=ASKED)
+        told_of = {"msg_id": ASKED["msg_id"], "at": ahead, "parked": False}
+        path = Path(base.path("state", "king", "reminded.json"))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps({"task-1": told_of | {"told": None, "message": None}}))
+    reign(court)
+    court.clock.advance(DAY)
+    reign(court)
+    assert len(told(base)) == 1

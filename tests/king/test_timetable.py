@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -151,15 +151,37 @@ def test_a_clock_put_back_fires_nothing_twice(hourly: Court) -> None:
     assert len(hourly.all("tasks")) == 2
 
 
-def test_a_clock_that_was_far_ahead_does_not_silence_a_schedule(hourly: Court) -> None:
-    hourly.clock.set_wall(datetime(2036, 1, 1, tzinfo=UTC))
-    hourly.king().step()
-    hourly.clock.set_wall(datetime(2026, 2, 7, 10, 0, tzinfo=UTC))
-    king = hourly.king()
+@pytest.mark.parametrize("anew", [False, True])
+@pytest.mark.parametrize(
+    ("cron", "ahead", "first", "is_fired"),  # hours from now on: a slot served early, and the next
+    [
+        ("* * * * *", 1 / 60, 1 / 60, False),
+        ("* * * * *", 1 / 6, 1 / 60, True),
+        ("* * * * *", 24 * 365, 1 / 60, True),
+        ("0 * * * *", 1, 1, False),
+        ("0 * * * *", 3, 1, True),
+        ("0 12 * * *", 2, 2, False),
+        ("0 14 * * *", 4, 4, True),
+        ("0 14 * * *", 24 * 365 * 10 + 4, 4, True),
+    ],
+)
+def test_a_slot_served_by_a_clock_that_was_ahead_counts_only_if_it_is_the_next_and_soon(
+    court: Court, cron: str, ahead: float, first: float, is_fired: bool, anew: bool
+) -> None:
+    court.soldiers(50)
+    schedule(court, f"schedules:\n  - {{name: one, cron: '{cron}', task_type: test.missing}}\n")
+    king = court.king()
     king.step()
-    hourly.clock.advance(3600)
+    court.clock.set_wall(court.start + timedelta(hours=ahead))
     king.step()
-    assert len(hourly.all("tasks")) == 1
+    before = len(court.all("tasks"))
+    assert before >= 1
+    court.clock.set_wall(court.start)
+    king = court.king() if anew else king
+    king.step()
+    court.clock.set_wall(court.start + timedelta(hours=first))
+    king.step()
+    assert len(court.all("tasks")) - before == is_fired
 
 
 def test_work_that_is_not_let_in_waits_with_its_slot(hourly: Court) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from datetime import datetime, timedelta
 from email.utils import format_datetime
@@ -511,6 +512,23 @@ def test_our_own_clock_does_not_matter(scene: Scene, hub: Notifying, clock: Mova
     scene.look()
     hub.notify(1, updated=BEGAN + timedelta(hours=1, minutes=1))
     assert scene.look() == 1
+
+
+@pytest.mark.parametrize("key", ["cursor", "floor", "limited_until"])
+def test_what_a_clock_that_was_ahead_noted_hides_nothing(
+    scene: Scene, hub: Notifying, key: str
+) -> None:
+    hub.date = BEGAN + timedelta(hours=1)
+    hub.notify(1, updated=BEGAN)
+    assert scene.look() == 1
+    state = scene.state | {key: "2036-01-01T00:00:00.000Z"}
+    scene.close()
+    Path(scene.base.path("state", "sentinel", "github-state.json")).write_text(json.dumps(state))
+    hub.notify(2, updated=BEGAN + timedelta(hours=1, minutes=1), unread=False)
+    hub.date = BEGAN + timedelta(hours=2)
+    assert scene.look() == 1
+    assert scene.look() == 0
+    assert scene.state["cursor"] < "2027"
 
 
 def test_all_pages(scene: Scene, hub: Notifying) -> None:

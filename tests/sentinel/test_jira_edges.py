@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 from pathlib import Path
 
@@ -184,6 +185,19 @@ def test_a_clock_of_ours_that_is_wrong_does_not_matter(
         lookout.passes(300)
         lookout.look()
         assert lookout.told() == ["SHOP-1 assigned", "SHOP-2 assigned"]
+
+
+@pytest.mark.parametrize("key", ["cursor", "began", "limited_until"])
+def test_what_a_clock_that_was_ahead_noted_hides_nothing(lookout: JiraLookout, key: str) -> None:
+    lookout.jira.create("SHOP-1", START - HOUR)
+    lookout.look()
+    path = Path(lookout.base.path("state", "sentinel", "jira-state.json"))
+    path.write_text(json.dumps(json.loads(path.read_text()) | {key: "2036-01-01T00:00:00Z"}))
+    lookout.restart()
+    lookout.jira.create("SHOP-2", START + MINUTE)
+    lookout.passes(300)
+    lookout.look()
+    assert lookout.told() == ["SHOP-1 assigned", "SHOP-2 assigned"]
 
 
 def test_what_cannot_be_understood_does_not_keep_the_others_waiting(wide: JiraLookout) -> None:

@@ -152,3 +152,19 @@ def test_no_pause_that_is_asked_for_ends_the_process(base: BaseDir, pause: float
     with guard_in(base) as guard:
         guard.watcher.at_least = pause
         assert guard.after(1, "gone").next_look is not None
+
+
+def test_a_limit_met_by_a_clock_that_was_ahead_is_waited_for_two_hours_at_most(
+    base: BaseDir,
+) -> None:
+    """It was set back while the watcher looked."""
+    with guard_in(base) as guard:
+        guard.after(1)
+        later = TryLater("It limits us.", code="limited")
+        later.not_before = guard.clock.now() + timedelta(days=365)
+        guard.watcher.trouble = later
+        guard.post.hurry()
+        guard.clock.advance(1)
+        looked = guard.clock.now()
+        eventually(lambda: guard.post.step() or guard.post.standing.last_look == looked)
+        assert guard.post.seconds_left() == 7200

@@ -23,7 +23,7 @@ def standings(base: BaseDir) -> Standings:
 
 def test_nothing_is_held_against_an_engine_that_never_failed(standings: Standings) -> None:
     assert standings.of("claude") is None
-    assert not standings.note_success("claude", NOW)
+    assert not standings.note_success("claude", NOW, NOW)
 
 
 def test_a_limit_lasts_until_the_moment_the_engine_named(standings: Standings) -> None:
@@ -91,12 +91,12 @@ def test_a_later_moment_named_meanwhile_counts_and_is_not_news(standings: Standi
 def test_only_a_run_that_began_after_the_pause_clears_it(standings: Standings) -> None:
     until = NOW + 10 * MINUTE
     standings.note_fault("claude", LIMIT, "", until, NOW)
-    assert not standings.note_success("claude", NOW - MINUTE)
-    assert not standings.note_success("claude", until - MINUTE)
+    assert not standings.note_success("claude", NOW - MINUTE, NOW)
+    assert not standings.note_success("claude", until - MINUTE, until)
     assert standings.of("claude") is not None
-    assert standings.note_success("claude", until)
+    assert standings.note_success("claude", until, until)
     assert standings.of("claude") is None
-    assert not standings.note_success("claude", until)
+    assert not standings.note_success("claude", until, until)
 
 
 def test_of_many_who_report_at_once_one_brings_the_news(base: BaseDir) -> None:
@@ -118,3 +118,34 @@ def test_a_damaged_file_holds_nothing_against_anybody(base: BaseDir, text: str) 
     assert Standings(base).of("claude") is None
     assert Standings(base).note_fault("claude", LIMIT, "full", None, NOW) is not None
     assert json.loads(path.read_text())["reason"] == "full"
+
+
+@pytest.mark.parametrize("ahead", [timedelta(minutes=30), timedelta(days=3), timedelta(days=400)])
+@pytest.mark.parametrize("of_before", [False, True])
+def test_an_engine_closed_by_a_clock_that_was_ahead_is_on_trial(
+    base: BaseDir, standings: Standings, ahead: timedelta, of_before: bool
+) -> None:
+    """One run that ends well, whenever it began, clears it. `of_before`: as an earlier version
+    wrote it, which says since when only."""
+    standings.note_fault("claude", LIMIT, "", None, NOW + ahead)
+    if of_before:
+        path = Path(base.path("state", "engines", "claude.json"))
+        kept = json.loads(path.read_text())
+        del kept["noted_at"]
+        path.write_text(json.dumps(kept))
+    found = standings.of("claude")
+    assert found is not None
+    assert found.is_closed(NOW + ahead)
+    assert not found.is_closed(NOW)
+    again = fell(found, LIMIT, "", None, NOW)
+    assert (again.since, again.until) == (NOW, NOW + PAUSES[LIMIT].after(2))
+    assert standings.note_success("claude", NOW, NOW)
+    assert standings.of("claude") is None
+
+
+def test_a_limit_of_a_week_is_believed(standings: Standings) -> None:
+    standings.note_fault("claude", LIMIT, "", NOW + timedelta(days=7), NOW)
+    found = standings.of("claude")
+    assert found is not None
+    assert found.is_closed(NOW)
+    assert not standings.note_success("claude", NOW, NOW)

@@ -10,6 +10,7 @@ import subprocess
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from kingdom.bus.files.places import Places
 from kingdom.bus.files.sequence import Sequence
 from kingdom.bus.lease import boot
 from kingdom.bus.port import Move, Problem
+from kingdom.clock import SystemClock, isoformat
 from kingdom.ops import listing
 from kingdom.ops.fsck.examine import CHECKS, examine
 from kingdom.ops.fsck.finding import Finding, Workshop
@@ -241,7 +243,7 @@ def test_what_was_handed_in_without_a_status_is_fine(base: BaseDir) -> None:
 def test_a_status_its_directory_does_not_know(
     base: BaseDir, place: str, inside: str | None, after: str
 ) -> None:
-    delivery = {"attempt_count": 2, "next_retry_at": "2036-01-01T00:00:00Z", "revision": 3}
+    delivery = {"attempt_count": 2, "next_retry_at": "2026-02-07T11:00:00Z", "revision": 3}
     fields = json.loads(valid("evt-1", delivery=delivery, custom=1))
     fields.pop("status") if inside is None else fields.update(status=inside)
     drop(base, f"events/{place}", "evt-1.json", json.dumps(fields))
@@ -251,7 +253,7 @@ def test_a_status_its_directory_does_not_know(
     assert (written["status"], written["custom"]) == (after, 1)
     assert written["delivery"]["attempt_count"] == 2
     assert written["delivery"]["crash_count"] == 0
-    assert written["delivery"]["next_retry_at"] == "2036-01-01T00:00:00.000Z"
+    assert written["delivery"]["next_retry_at"] == "2026-02-07T11:00:00.000Z"
 
 
 def test_a_failed_event_in_completed_is_right(base: BaseDir) -> None:
@@ -558,3 +560,54 @@ def test_what_is_in_the_place_of_a_file(base: BaseDir) -> None:
     assert found(base) == [("files", "state/king/lock")]
     assert fix(base) == ["It is lock.aside now."]
     assert [(one.path, one.note) for one in examine(base)] == [("state/king/lock.aside", True)]
+
+
+# Moments that have yet to come
+
+AHEAD = "2236-01-01T00:00:00.000Z"
+FUTURE = {
+    "queue/events/pending/evt-1.json": {"delivery": {"next_retry_at": AHEAD}},
+    "queue/events/dispatched/evt-1.json": None,  # nobody waits for what it says
+    "queue/events/pending/evt-2.json": {"created_at": AHEAD},
+    "state/king/schedule-sent.json": {"nightly": {"cron": "0 3 * * *", "slot": AHEAD}},
+    "state/king/reminded.json": {"task-1": {"at": AHEAD}},
+    "state/engines/claude.json": {"until": AHEAD, "since": "2026-02-07T10:00:00Z"},
+    "state/sentinel/github-state.json": {"cursor": AHEAD},
+    "state/gen-pr/sweep.json": {"looked_at": AHEAD},
+    "state/chamberlain/cleaned.json": {"day": "2236-01-01"},
+    "state/clock-confirmed.json": {"at": AHEAD},
+}
+
+
+@pytest.mark.parametrize("path", FUTURE)
+def test_a_moment_that_has_yet_to_come_is_noted(base: BaseDir, path: str) -> None:
+    content, name = FUTURE[path], Path(base.path(path))
+    name.parent.mkdir(parents=True, exist_ok=True)
+    if path.startswith("queue"):
+        status = {"status": name.parent.name}
+        name.write_text(valid(name.stem, **(content or {"created_at": AHEAD}), **status))
+    else:
+        name.write_text(json.dumps(content))
+    if content is None:
+        assert found(base) == []
+        return
+    finding = the_one(base)
+    assert (finding.check, finding.path, finding.note) == ("times", path, True)
+    assert "which has yet to come" in finding.sentence
+    assert fix(base) == []
+
+
+def test_moments_that_people_and_services_name_are_no_findings(base: BaseDir) -> None:
+    soon = isoformat(SystemClock().now() + timedelta(days=6))
+    tomorrow = f"{SystemClock().now() + timedelta(days=1):%Y-%m-%d}"
+    delivery = {"next_retry_at": soon, "last_error_code": "deferred"}
+    drop(base, "events/pending", "evt-1.json", valid("evt-1", delivery=delivery))
+    for path, content in {
+        "state/engines/claude.json": {"until": soon},
+        "state/envoy/awaiting-responses.json": {"task-1": {"expires_at": AHEAD}},
+        "state/chamberlain/events-day.json": {"day": tomorrow},
+        "state/king/damaged.json": ["2236-99-01", {"at": "2236-99-01T00:00:00Z"}],
+    }.items():
+        Path(base.path(path)).parent.mkdir(parents=True, exist_ok=True)
+        Path(base.path(path)).write_text(json.dumps(content))
+    assert found(base) == []

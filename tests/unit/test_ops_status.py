@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 from contextlib import closing
-from datetime import UTC, timedelta
+from datetime import UTC
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from kingdom.cli.status import facts
-from kingdom.clock import SystemClock, isoformat
+from kingdom.clock import isoformat
 from kingdom.envoy.answers import id_prefix
 from kingdom.envoy.notebook import questions_path
 from kingdom.envoy.questions import Question
@@ -30,7 +30,7 @@ from kingdom.settings import loading
 from kingdom.store.paths import BaseDir
 from kingdom.store.state import write_json
 from tests.support.cli import environment
-from tests.support.kingdom import MovableClock
+from tests.support.kingdom import ShiftedClock
 
 HEAVY = {"pydantic", "pydantic_core", "yaml", "structlog", "orjson", "zoneinfo", "tarfile"}
 QUESTION = {
@@ -49,11 +49,13 @@ def ready(base: BaseDir) -> BaseDir:
     return base
 
 
-def later(seconds: float = 60.0) -> MovableClock:
-    return MovableClock(SystemClock().now() + timedelta(seconds=seconds))
+def later(seconds: float = 60.0) -> ShiftedClock:
+    clock = ShiftedClock()
+    clock.shift(seconds)
+    return clock
 
 
-def configured(base: BaseDir, clock: MovableClock | None = None, **more: str) -> dict[str, Any]:
+def configured(base: BaseDir, clock: ShiftedClock | None = None, **more: str) -> dict[str, Any]:
     found = status(base, environment(**more), clock or later())
     return {"engine": found["engine"], "config_problem": found["config_problem"]}
 
@@ -70,7 +72,7 @@ def falsify_note(base: BaseDir) -> None:
     write_json(checked_file(base), noted)
 
 
-def is_believed(base: BaseDir, clock: MovableClock | None = None) -> bool:
+def is_believed(base: BaseDir, clock: ShiftedClock | None = None) -> bool:
     return configured(base, clock)["engine"]["name"] == "rehearsal"
 
 

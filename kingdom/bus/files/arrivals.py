@@ -56,7 +56,7 @@ class Arrivals:
                 return arrived
 
     def _ready(self, wanted: Wanted) -> set[str]:
-        now, is_gone = self._now(), self._claims.is_gone
+        now, is_gone = self._view.moment(), self._claims.is_gone
         indexes = {name: self._view.index(name) for name in wanted}
         return {
             name for name, index in indexes.items() if index.has_ready(now, is_gone, wanted[name])
@@ -76,13 +76,7 @@ class Arrivals:
 
     def _pause(self, streams: list[str], deadline: float) -> float:
         left = deadline - self._clock.monotonic()
-        moment = self._view.next_moment(streams)
-        if moment is not None:
-            left = min(left, moment - self._now() + 0.001)
-        return max(left, 0.0)
-
-    def _now(self) -> float:
-        return self._clock.now().timestamp()
+        return max(min(left, self._view.next_in(streams) + 0.001), 0.0)
 
     def wake(self) -> None:
         with suppress(BlockingIOError):  # it is full of wake-ups already

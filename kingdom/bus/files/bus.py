@@ -23,6 +23,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 
 from kingdom.bus.backoff import Policy
+from kingdom.bus.due import DEFERRED
 from kingdom.bus.files.arrivals import Arrivals
 from kingdom.bus.files.changes import Change
 from kingdom.bus.files.claims import Claims
@@ -70,7 +71,9 @@ class FileBus:
         self._places.make()
         intake = Intake(self._places, self._clock)
         self._ledger = Ledger(self._places, intake, sync=durable, capacity=journal_bytes)
-        self._view = View(self._places, intake, self._clock, self._ledger.locked, general)
+        self._view = View(
+            self._places, intake, self._clock, self._ledger.locked, self._policies, general
+        )
         self._neighbours = Neighbours(self._places, self._ledger, sync=durable)
         self._claims = Claims(
             self._places, intake, self._ledger, self._neighbours, self._view, self._clock
@@ -219,7 +222,7 @@ class FileBus:
         return to
 
     def defer(self, claim: Claim, not_before: datetime, reason: str) -> None:
-        self._send_back(claim, PENDING, Problem("deferred", reason), next_retry_at=not_before)
+        self._send_back(claim, PENDING, Problem(DEFERRED, reason), next_retry_at=not_before)
         self.tally.ended(claim, "deferred")
 
     def bury(self, claim: Claim, problem: Problem) -> None:

@@ -16,6 +16,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from datetime import timedelta
 from typing import Any
 
+from kingdom.bus.due import LONGEST_LEASE, lease_length
 from kingdom.bus.files.changes import Change, Version
 from kingdom.bus.files.index import Item
 from kingdom.bus.files.intake import Intake
@@ -26,7 +27,7 @@ from kingdom.bus.files.places import SUFFIX, Places
 from kingdom.bus.files.view import WORKING, View, active_states
 from kingdom.bus.lease import Holder
 from kingdom.bus.port import Accept, Claim, Recovered
-from kingdom.clock import Clock
+from kingdom.clock import Clock, still_waits
 from kingdom.errors import InvalidFile, KingdomError, LeaseLost, TryLater
 from kingdom.models.base import Record
 from kingdom.topology import STREAMS
@@ -124,23 +125,21 @@ class Claims:
         """What cannot be taken twice in a row is left for a while."""
         if id_ in refused:
             self.recover()  # a commit that nobody finished may be in the way
-            self._view.park(stream, id_, self._now() + _PAUSE)
+            self._view.park(stream, id_, self._clock.now().timestamp() + _PAUSE)
         refused.add(id_)
 
     def _take(self, stream: str, limit: int, accept: Accept | None) -> list[Item]:
         """The next due. A holder found dead has its journal replayed before anything is taken
         from it: its last commit may lie there, not yet shown."""
         index = self._view.index(stream)
-        taken = index.take(limit, self._now(), self.is_gone, accept)
+        taken = index.take(limit, self._view.moment(), self.is_gone, accept)
         if not all(self._gone.values()):
             for item in taken:
                 index.give_back(item)
             self.recover()
-            taken = self._view.index(stream).take(limit, self._now(), self.is_gone, accept)
+            now = self._view.moment()
+            taken = self._view.index(stream).take(limit, now, self.is_gone, accept)
         return taken
-
-    def _now(self) -> float:
-        return self._clock.now().timestamp()
 
     def is_gone(self, locked_by: str) -> bool:
         """Whether this holder's process on this host is dead; a living one is asked rarely."""
@@ -167,7 +166,7 @@ class Claims:
             version = Version(item.state, path, item.stamp, record.delivery.revision)
             claim = self._hold(stream, record, version, to, holder, lease)
         if claim is None:
-            self._view.look_again(stream, item, self._now() + _PAUSE)
+            self._view.look_again(stream, item, _PAUSE)
         return claim
 
     def _read_again(self, stream: str, item: Item) -> Record | None:
@@ -273,7 +272,10 @@ class Claims:
             self._neighbours.recover()
             self._gone[holder.process] = True
             return False
-        return delivery.locked_until > self._clock.now()
+        if holder is not None and holder.process != self._process and holder.is_alive():
+            return True  # whatever the wall clock says: it may have been set, or we slept
+        longest = lease_length(delivery, LONGEST_LEASE)
+        return still_waits(delivery.locked_until, self._clock.now(), longest, delivery.updated_at)
 
     def extend(self, claim: Claim, lease: timedelta) -> Claim:
         self._ledger.finish_own()

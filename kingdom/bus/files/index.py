@@ -10,8 +10,10 @@ import heapq
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from kingdom.bus.port import Accept
+from kingdom.clock import SET_BACK
 from kingdom.models.base import Record
 from kingdom.models.ids import sequence_number
 from kingdom.store.disk import Stamp
@@ -23,6 +25,13 @@ Group = tuple[str, str]  # type, priority: what a worker accepts or not
 Subject = tuple[str, str]  # type, and what the message is about
 
 
+class Moment(NamedTuple):
+    """By both clocks, in seconds: messages are due by the wall clock, leases end by our own."""
+
+    wall: float
+    ticks: float
+
+
 @dataclass(slots=True, eq=False)
 class Item:
     id: str
@@ -32,7 +41,8 @@ class Item:
     subject: Subject | None
     thread: str | None
     due: float
-    held_until: float  # 0 when nobody holds it
+    written: float  # by the wall clock of that time
+    held_until: float  # by our own clock; 0 when nobody holds it
     holder: str
     stamp: Stamp
     record: Record | None = None  # as read, while there are few; a long queue is read again
@@ -42,13 +52,14 @@ class Item:
         return self.order[1:]
 
 
-def item_of(record: Record, state: str, stamp: Stamp) -> Item:
+def item_of(
+    record: Record, state: str, stamp: Stamp, due: datetime | None = None, held_until: float = 0.0
+) -> Item:
     delivery, values = record.delivery, record.__dict__
     urgency = values.get("urgency")
     group = (values.get("type", ""), urgency or values.get("priority", "normal"))
     subject = getattr(record, "subject", None)
     created = record.created_at or delivery.created_at
-    due = max(_seconds(values.get("not_before")), _seconds(delivery.next_retry_at))
     return Item(
         id=record.id,
         state=state,
@@ -61,8 +72,9 @@ def item_of(record: Record, state: str, stamp: Stamp) -> Item:
         group=group,
         subject=(group[0], subject) if subject else None,
         thread=values.get("task_id") if urgency else None,  # only messages have an urgency
-        due=due,
-        held_until=_seconds(delivery.locked_until) if delivery.locked_by else 0.0,
+        due=_seconds(due),
+        written=_seconds(delivery.updated_at or created),
+        held_until=held_until,
         holder=delivery.locked_by or "",
         stamp=stamp,
     )
@@ -83,6 +95,7 @@ class Index:
         self._threads: dict[str, list[tuple[tuple[float, int, str], int, Item]]] = {}
         self._oldest: list[tuple[float, int, Item]] = []
         self._count = 0  # breaks ties between a message's old and new item
+        self._latest = 0.0  # that the wall clock showed
 
     def __len__(self) -> int:
         return len(self._items)
@@ -160,20 +173,20 @@ class Index:
     def take(
         self,
         limit: int,
-        now: float,
+        now: Moment,
         is_gone: Callable[[str], bool],
         accept: Accept | None = None,
     ) -> list[Item]:
         """The next due, at most so many. Each must be put or given back afterwards."""
-        self._release_lost(now, is_gone)
-        self._ripen(now)
+        self._release_lost(now.ticks, is_gone)
+        self._ripen(now.wall)
         groups = [group for group in self._ready if accept is None or accept(*group)]
         taken: dict[str, Item] = {}
         while len(taken) < limit and groups:
             item = self._first_of(groups)
-            if self._may_go(item, now):
+            if self._may_go(item, now.wall):
                 taken[item.id] = item
-            elif item.due > now and self._is_current(item):  # the clock was put back
+            elif item.due > now.wall and self._is_current(item):  # the clock was put back
                 self._count += 1
                 heapq.heappush(self._later, (item.due, self._count, item))
         return list(taken.values())
@@ -199,13 +212,13 @@ class Index:
         if self._is_current(item):
             self._make_ready(item)
 
-    def _release_lost(self, now: float, is_gone: Callable[[str], bool]) -> None:
+    def _release_lost(self, ticks: float, is_gone: Callable[[str], bool]) -> None:
         lost = [
             item
             for holder in filter(is_gone, list(self._held))
             for item in self._held[holder].values()
         ]
-        while self._leases and self._leases[0][0] <= now:
+        while self._leases and self._leases[0][0] <= ticks:
             item = heapq.heappop(self._leases)[2]
             if self._is_current(item) and item.held_until:
                 lost.append(item)
@@ -215,8 +228,19 @@ class Index:
             self._make_ready(item)
 
     def _ripen(self, now: float) -> None:
+        if now < self._latest:
+            self._release_early(now)
+        self._latest = now
         while self._later and self._later[0][0] <= now:
             self._make_ready(heapq.heappop(self._later)[2])
+
+    def _release_early(self, now: float) -> None:
+        """The clock was set back: what it wrote while it was ahead is not waited for."""
+        for _, _, item in self._later:
+            if item.written > now + SET_BACK.total_seconds():
+                item.due = 0.0
+        self._later = [(item.due, number, item) for _, number, item in self._later]
+        heapq.heapify(self._later)
 
     def _may_go(self, item: Item, now: float) -> bool:
         if not self._is_current(item) or item.held_until or item.due > now:
@@ -224,17 +248,20 @@ class Index:
         return item.thread is None or self._head(item.thread) is item
 
     def has_ready(
-        self, now: float, is_gone: Callable[[str], bool], accept: Accept | None = None
+        self, now: Moment, is_gone: Callable[[str], bool], accept: Accept | None = None
     ) -> bool:
         for item in self.take(1, now, is_gone, accept):
             self.give_back(item)
             return True
         return False
 
-    def next_moment(self) -> float | None:
-        """When something held or waiting next changes by itself."""
-        firsts = (self._first(self._later), self._first(self._leases))
-        return min((moment for moment in firsts if moment is not None), default=None)
+    def next_in(self, now: Moment) -> float:
+        """Seconds until something held or waiting next changes by itself."""
+        due, lease = self._first(self._later), self._first(self._leases)
+        return min(
+            float("inf") if due is None else due - now.wall,
+            float("inf") if lease is None else lease - now.ticks,
+        )
 
     def _first(self, heap: list[tuple[float, int, Item]]) -> float | None:
         while heap and not self._is_current(heap[0][2]):

@@ -7,12 +7,14 @@ wait here as suspects; ids that lie in two places are settled here, under the st
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 
+from kingdom.bus.backoff import Policy
+from kingdom.bus.due import due_at, lease_left, lease_length, longest_retry
 from kingdom.bus.files.copies import Copies
-from kingdom.bus.files.index import Index, Item, item_of
+from kingdom.bus.files.index import Index, Item, Moment, item_of
 from kingdom.bus.files.intake import (
     PASSING,
     PATIENCE,
@@ -23,6 +25,7 @@ from kingdom.bus.files.intake import (
     signature_of,
 )
 from kingdom.bus.files.places import SUFFIX, Places, id_in
+from kingdom.bus.lease import Holder
 from kingdom.clock import Clock
 from kingdom.errors import InvalidFile
 from kingdom.models.base import Record
@@ -41,15 +44,24 @@ Locked = Callable[[set[str]], AbstractContextManager[object]]
 
 class View:
     def __init__(
-        self, places: Places, intake: Intake, clock: Clock, locked: Locked, general: str | None
+        self,
+        places: Places,
+        intake: Intake,
+        clock: Clock,
+        locked: Locked,
+        policies: Mapping[str, Policy],
+        general: str | None,
     ) -> None:
         self._places = places
         self._intake = intake
         self._copies = Copies(places, intake)
         self._clock = clock
         self._locked = locked
+        self._policies = policies
         self._general = general
+        self._process = Holder.of_this_process("").process
         self._indexes: dict[str, Index] = {}
+        self._former: dict[str, Index] = {}  # what was known before it was all read again
         self._watched: dict[str, Place] = {}
         self._inodes: dict[str, int] = {}
         self._suspects: dict[str, tuple[Place, Suspect]] = {}
@@ -130,10 +142,11 @@ class View:
         if self.watch.available:
             self.watch.close()
             self.watch = Watch()
-        self._indexes.clear()
+        self._former, self._indexes = self._indexes, {}
         self._not_ours.clear()
         for stream in streams:
             self._begin(stream)
+        self._former = {}
 
     def _look(self, place: Place, name: str) -> None:
         """Read one file, unless it is known as it is."""
@@ -195,7 +208,7 @@ class View:
         if known is not None and known.state != state:
             self._doubles.add((stream, record.id))
         elif self._concerns_us(stream, record):
-            item, index = item_of(record, state, stamp), self._indexes[stream]
+            item, index = self._item(stream, record, state, stamp), self._indexes[stream]
             if len(index) < RECORDS_KEPT:
                 item.record = record
             index.put(item)
@@ -203,6 +216,32 @@ class View:
             self._indexes[stream].discard(record.id)
             if not STREAMS[stream].flat:
                 self._not_ours.add((self._places.directory(stream, state), f"{record.id}{SUFFIX}"))
+
+    def _item(self, stream: str, record: Record, state: str, stamp: disk.Stamp) -> Item:
+        due = None
+        if record.delivery.next_retry_at or record.__dict__.get("not_before"):
+            longest = longest_retry(self._policies[stream].backoff)
+            due = due_at(record, self._clock.now(), longest)
+        known = self._former[stream].get(record.id) if stream in self._former else None
+        if known is not None and known.stamp == stamp:
+            return item_of(record, state, stamp, due, known.held_until)
+        return item_of(record, state, stamp, due, self._held_until(stream, record))
+
+    def _held_until(self, stream: str, record: Record) -> float:
+        """By our own clock. Another process that lives has all of its time from now on; what this
+        one or one that cannot be asked has, goes by the wall clock at first sight."""
+        delivery, usual = record.delivery, self._policies[stream].lease
+        if not delivery.locked_by or delivery.locked_until is None:
+            return 0.0
+        holder = Holder.parse(delivery.locked_by)
+        if holder is not None and holder.process != self._process and holder.is_alive():
+            left = lease_length(delivery, usual)
+        else:
+            left = lease_left(delivery, self._clock.now(), usual)
+        return self._clock.monotonic() + left.total_seconds()
+
+    def moment(self) -> Moment:
+        return Moment(self._clock.now().timestamp(), self._clock.monotonic())
 
     def _lies_elsewhere(self, stream: str, state: str, id_: str) -> bool:
         return self._places.lying_in(stream, id_) not in ([state], [])
@@ -269,15 +308,15 @@ class View:
             for state in active_states(stream):
                 self._look((stream, state), f"{id_}{SUFFIX}")
 
-    def next_moment(self, streams: list[str]) -> float | None:
-        """Wall-clock time of the next change that no notification will announce."""
-        moments = [self._indexes[stream].next_moment() for stream in streams]
-        now = self._clock.now().timestamp()
+    def next_in(self, streams: list[str]) -> float:
+        """Seconds until the next change that no notification will announce."""
+        now = self.moment()
+        seconds = [self._indexes[stream].next_in(now) for stream in streams]
         for _, suspect in self._suspects.values():
-            moments.append(now + suspect.since + PATIENCE - self._clock.monotonic())
+            seconds.append(suspect.since + PATIENCE - now.ticks)
         if not self.watch.available:
-            moments.append(now + _POLL_SECONDS)
-        return min((moment for moment in moments if moment is not None), default=None)
+            seconds.append(_POLL_SECONDS)
+        return min(seconds, default=float("inf"))
 
     def follows(self, stream: str) -> bool:
         return stream in self._indexes
@@ -289,7 +328,7 @@ class View:
     def put(self, stream: str, record: Record, state: str, stamp: disk.Stamp) -> None:
         """What this process itself just did, so that its own notification costs no reading."""
         if stream in self._indexes:
-            self._indexes[stream].put(item_of(record, state, stamp))
+            self._indexes[stream].put(self._item(stream, record, state, stamp))
 
     def forget(self, stream: str, id_: str) -> None:
         if stream in self._indexes:
@@ -306,8 +345,8 @@ class View:
         if stream in self._indexes:
             self._indexes[stream].give_back(item)
 
-    def look_again(self, stream: str, item: Item, held_until: float) -> None:
-        """It could not be taken as it was known. One that is held stays so until then at least."""
+    def look_again(self, stream: str, item: Item, pause: float) -> None:
+        """It could not be taken as it was known. One that is held stays so for a pause at least."""
         index = self._indexes[stream]
         index.discard(item.id)
         try:
@@ -320,7 +359,8 @@ class View:
         if len(self._places.lying_in(stream, item.id)) > 1:
             self._doubles.add((stream, item.id))
         elif found is not None and found.held_until:
-            index.put(replace(found, held_until=max(found.held_until, held_until)))
+            until = self._clock.monotonic() + pause
+            index.put(replace(found, held_until=max(found.held_until, until)))
 
     def close(self) -> None:
         self.watch.close()

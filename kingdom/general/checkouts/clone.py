@@ -269,7 +269,9 @@ class Clone:
             paths += [os.path.join(directory, name) for name in names if name.endswith(".lock")]
         for path in paths:
             facts = disk.facts_of(path)
-            if facts is not None and _CLOCK.now().timestamp() - facts.st_mtime > _STALE_SECONDS:
+            # One from the future is of a clock that was ahead.
+            age = 0.0 if facts is None else abs(_CLOCK.now().timestamp() - facts.st_mtime)
+            if age > _STALE_SECONDS:
                 disk.remove(path)
 
     # Worktrees.

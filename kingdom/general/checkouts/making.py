@@ -6,7 +6,7 @@ import os
 from contextlib import suppress
 
 from kingdom.clients.git_hosts import GitSettings, Hosts
-from kingdom.clock import Clock
+from kingdom.clock import SystemClock
 from kingdom.errors import KingdomError
 from kingdom.general.checkouts import trees
 from kingdom.general.checkouts.beginnings import Beginnings, Wish
@@ -22,11 +22,12 @@ from kingdom.general.checkouts.worktree import Worktree
 from kingdom.settings.addresses import Remote
 from kingdom.store import disk
 
+_CLOCK = SystemClock()  # the same as of `clones`: it says how old a fetch is
+
 
 class Maker:
-    def __init__(self, clones: Clones, hosts: Hosts, settings: GitSettings, clock: Clock) -> None:
+    def __init__(self, clones: Clones, hosts: Hosts, settings: GitSettings) -> None:
         self._clones = clones
-        self._clock = clock
         self._settings = settings
         self._beginnings = Beginnings(clones, settings.pull_ref)
         self._comparing = Comparing(clones, settings.pull_ref)
@@ -39,7 +40,7 @@ class Maker:
     ) -> tuple[Worktree, str]:
         """With the commit that it is compared with. It is made elsewhere and comes to `path` when
         it is whole."""
-        asked = self._clock.monotonic()
+        asked = _CLOCK.monotonic()
         disk.make_directory(self._clones.root)
         disk.make_directory(os.path.dirname(path))
         with trees.work_directory(self._clones.root) as work:
@@ -81,7 +82,7 @@ class Maker:
     def refresh(self, worktree: Worktree, remote: Remote, wish: Wish) -> str:
         """The clone of one that is there; answers the commit that it is compared with."""
         clone, head = worktree.clone, worktree.head()
-        self._clones.fetch(clone, remote, asked=self._clock.monotonic(), depth=wish.depth)
+        self._clones.fetch(clone, remote, asked=_CLOCK.monotonic(), depth=wish.depth)
         base = self._comparing.base(clone, remote, wish, head)
         self._comparing.bring_files(clone, remote, base, head)
         return base

@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from kingdom.clients.git import Git
 from kingdom.clients.git_faults import CloneBroken, DiskRefused, GitFailed, RefMissing
 from kingdom.clients.git_hosts import GitSettings, Hosts
-from kingdom.clock import Clock, SystemClock
 from kingdom.errors import KingdomError
 from kingdom.general.checkouts import pushing, trees
 from kingdom.general.checkouts.beginnings import Wish
@@ -73,15 +72,13 @@ class Repositories:
         environment: Mapping[str, str],
         settings: GitSettings | None = None,
         configured: frozenset[str] = frozenset(),
-        clock: Clock | None = None,
     ) -> None:
         """`configured`: what manifests name as repositories, and may be addresses and paths."""
         self._settings = settings or GitSettings()
-        self._clock = clock or SystemClock()
         self._hosts = Hosts(self._settings, environment, configured)
         self._clones = Clones(base, general, git, self._hosts, self._settings)
         self._home = self._clones.home
-        self._maker = Maker(self._clones, self._hosts, self._settings, self._clock)
+        self._maker = Maker(self._clones, self._hosts, self._settings)
 
     # Before a soldier.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from datetime import timedelta
 
 from kingdom import __version__
 from kingdom.clients.programs import ask
@@ -18,11 +19,11 @@ from kingdom.ops.systemd.manager import holder
 from kingdom.ops.systemd.units import target_name
 from kingdom.runtime.own_command import path_of as command_path
 from kingdom.runtime.processes import WARDEN, Seat
+from kingdom.runtime.timekeeping import clock_doubt, clock_path
 from kingdom.store import disk
 from kingdom.store.formats import check_format
 from kingdom.store.paths import PLACES, BaseDir
 from kingdom.store.room import is_read_only, read_only_problem, shortage, unfit
-from kingdom.words.spans import age
 
 SCANT = 1024**3  # bytes; clones of repositories soon take that much
 _WRITTEN = tuple(place for place in PLACES if place != "config")
@@ -57,18 +58,27 @@ def _is_writable(path: str) -> bool:
 
 def clock(patient: Patient) -> Iterator[Finding]:
     """Whether what has had its time may be told by it."""
-    from kingdom.ops.cleaning import CONFIRM, clock_doubt, clock_path, why_doubted
-
     base = patient.base
     assert base is not None
     doubt = clock_doubt(base, SystemClock())
     if doubt is not None:
-        remedy = CONFIRM.format(left=age(doubt.left.total_seconds()))
-        yield Finding(WARNING if doubt.moved else OK, "clock", why_doubted(doubt), remedy)
+        state = WARNING if doubt.moved else OK
+        yield Finding(state, "clock", doubt.sentence, doubt.remedy)
     elif disk.exists(clock_path(base)):
         yield fine("clock", "It is trusted: things are removed by their age.")
     else:
         yield fine("clock", "It is trusted when the kingdom has run for a day.")
+    yield from _numbers_ahead(base)
+
+
+def _numbers_ahead(base: BaseDir) -> Iterator[Finding]:
+    """Ids never go back, so they keep the date of a clock that was ahead."""
+    tomorrow = f"{SystemClock().now() + timedelta(days=1):%Y%m%d}"
+    for kind in ("task", "msg"):
+        day = disk.head(base.sequence_file(kind), 8).decode("ascii", "replace")
+        if day.isdecimal() and day > tomorrow:
+            sentence = f"It was ahead once: {kind} ids bear the date {day} until that has come."
+            yield Finding(OK, "clock", sentence)
 
 
 def room(patient: Patient) -> Iterator[Finding]:

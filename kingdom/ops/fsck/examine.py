@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Callable, Iterator
 
-from kingdom.ops.fsck import checks_base, checks_bus, checks_queue
+from kingdom.ops.fsck import checks_base, checks_bus, checks_queue, checks_time
 from kingdom.ops.fsck.finding import Finding
 from kingdom.ops.fsck.survey import Survey
 from kingdom.store.paths import BaseDir
@@ -30,6 +30,7 @@ CHECKS: dict[str, Check] = {
     "strangers": checks_queue.strangers,
     "sequences": checks_bus.sequences,
     "leftovers": checks_bus.leftovers_in_state,
+    "times": checks_time.times,
 }
 
 

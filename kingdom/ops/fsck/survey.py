@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from kingdom.bus.files.caretaker import Caretaker
 from kingdom.bus.files.intake import LARGEST
@@ -18,6 +19,8 @@ from kingdom.store import disk
 from kingdom.store.paths import BaseDir
 from kingdom.topology import PENDING, STREAMS
 
+OPEN = (PENDING, "in_progress")
+
 
 @dataclass(frozen=True, slots=True)
 class Seen:
@@ -29,6 +32,7 @@ class Seen:
     fault: InvalidFile | None = None
     status: str = ""
     locked_by: str = ""
+    times: dict[str, Any] | None = field(default=None, compare=False)  # of one that has not ended
 
     @property
     def id(self) -> str | None:
@@ -75,8 +79,11 @@ class Survey:
             content = decode(disk.read(path, LARGEST)[0], path=path)
         except InvalidFile as changed:  # it moved on and is being written over; the next look tells
             return Seen(place, name, path, changed)
-        locked_by = (content.get("delivery") or {}).get("locked_by")
-        return Seen(place, name, path, None, str(content.get("status", "")), locked_by or "")
+        delivery = content.get("delivery") or {}
+        locked_by, status = delivery.get("locked_by") or "", str(content.get("status", ""))
+        is_open = place.state in OPEN and not delivery.get("processed_at")
+        times = {"created_at": content.get("created_at"), **delivery} if is_open else None
+        return Seen(place, name, path, None, status, locked_by, times)
 
     def shown(self, path: str) -> str:
         """A path as findings name it."""

@@ -104,6 +104,9 @@ class GitHubWatcher:
             self._details.note_quota(reply.headers)
             self._at_least = pause_in(reply.headers.get("x-poll-interval", ""), LONGEST_LIMIT)
             listing.reply = listing.reply or reply
+            if page == 1 and not self._known.believe(self._moment_of(reply)):
+                yield from self.fetch(afresh=afresh)
+                return
             if self._known.floor is None and not afresh:
                 self._begin(reply)
             if not reply.is_news:

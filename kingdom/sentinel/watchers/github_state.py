@@ -8,12 +8,15 @@ is heeded, until a listing was read and second marks are in its place (`github_i
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Self
 
 from kingdom.clock import isoformat
 from kingdom.models.fields import read_timestamp
 from kingdom.store.state import read_json, write_json
+
+LOOK_BACK = timedelta(days=7)
+_APART = timedelta(hours=1)  # two answers of one service may differ by so much
 
 
 @dataclass
@@ -28,6 +31,16 @@ class Known:
     unmarked: set[str] = field(default_factory=set)  # threads
     limited_until: datetime | None = None  # GitHub wants to be left alone
     first: dict[str, str] | None = None  # by thread
+
+    def believe(self, now: datetime) -> bool:
+        """Whether all of it is from before now, by GitHub's clock. What a clock that was ahead
+        noted is put right: the last days are looked at again, and what was seen is known."""
+        is_right = self.cursor is None or self.cursor <= now + _APART
+        if not is_right:
+            self.cursor, self.etag, self.asked = now - LOOK_BACK, "", {}
+        if self.floor is not None:
+            self.floor = min(self.floor, self.cursor or now)
+        return is_right
 
     @property
     def since(self) -> datetime | None:

@@ -94,6 +94,7 @@ class TicketWatcher:
         self._unmarked += known.settle(self._was_published)
         is_news = self._identify()
         began = self._jira.now - timedelta(days=self._settings.first_days)
+        known.believe(self._jira.now)
         known.begin(self._settings.scope.jql_base, began, began + OVERLAP)
         if is_news:
             known.live_in(self._me.zone)

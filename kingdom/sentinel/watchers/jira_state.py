@@ -20,6 +20,8 @@ from kingdom.store.state import read_json, write_json
 
 FORGET_AFTER = timedelta(days=400)  # one that is met again after that is new to us
 MOST = 20_000
+LOOK_BACK = timedelta(days=7)
+_APART = timedelta(hours=1)  # two answers of one service may differ by so much
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,14 @@ class Known:
             self.began = began
             self.cursor = min(self.cursor or cursor, cursor)
         self.jql_base = jql_base
+
+    def believe(self, now: datetime) -> None:
+        """By Jira's clock: after one that was ahead, the last days are looked at again. What was
+        dealt with is known."""
+        if self.began is not None:
+            self.began = min(self.began, now)
+        if self.cursor is not None and self.cursor > now + _APART:
+            self.cursor = now - LOOK_BACK
 
     def live_in(self, zone: str) -> None:
         """After a move, dates may have been misunderstood ever since the zone was known."""

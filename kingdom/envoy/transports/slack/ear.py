@@ -17,9 +17,9 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from kingdom.clients.slack import Slack
-from kingdom.clients.slack_faults import SlackLater, SlackRefused
+from kingdom.clients.slack_faults import LONGEST_LIMIT, SlackLater, SlackRefused
 from kingdom.clients.slack_socket import Envelope, SlackSocket
-from kingdom.clock import Clock, isoformat
+from kingdom.clock import Clock, isoformat, still_waits
 from kingdom.envoy.questions import Question, Questions
 from kingdom.envoy.transport import Heard, Reply, Speech, Thread
 from kingdom.envoy.transports.slack.arrivals import Arrivals, Came, Item
@@ -141,7 +141,8 @@ class Ear:
         """A round now and then while there is no line; with one, until it was caught up with."""
         is_up = self._socket is not None and self._socket.is_up
         now = self._clock.now()
-        is_due = self._next_round is None or self._next_round <= now
+        until = self._next_round
+        is_due = until is None or not still_waits(until, now, LONGEST_LIMIT)
         if self._rounds.is_over and is_due and (self._behind or not is_up):
             self._next_round = now + timedelta(seconds=self._seconds())
             self._begin(questions)
@@ -190,7 +191,7 @@ class Ear:
         return self._is_patient(item) and _is_asked(came, questions)
 
     def _is_patient(self, item: Item) -> bool:
-        return self._clock.now() - item.at <= _PATIENCE
+        return abs(self._clock.now() - item.at) <= _PATIENCE
 
     def _understand(self, item: Item, questions: Questions) -> None:
         came = item.came

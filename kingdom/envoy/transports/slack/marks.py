@@ -11,8 +11,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kingdom.clients.slack import Posted, Slack
-from kingdom.clients.slack_faults import SlackLater, SlackRefused
-from kingdom.clock import Clock
+from kingdom.clients.slack_faults import LONGEST_LIMIT, SlackLater, SlackRefused
+from kingdom.clock import Clock, still_waits
 from kingdom.envoy.rendering import NOTABLE
 from kingdom.envoy.threads import is_final, named, stands_alone
 from kingdom.models.message import HumanInputRequest, MessageBase, ThreadStart
@@ -77,7 +77,8 @@ class Marks:
         self.catch_up()
 
     def catch_up(self) -> None:
-        if self._not_before is None or self._clock.now() >= self._not_before:
+        until, now = self._not_before, self._clock.now()
+        if until is None or not still_waits(until, now, LONGEST_LIMIT):
             self._set_what_waits()
         self._keep()
 

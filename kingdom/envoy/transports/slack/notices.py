@@ -12,8 +12,8 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from kingdom.clients.slack import Posted, Slack
-from kingdom.clients.slack_faults import SlackLater, SlackRefused
-from kingdom.clock import Clock
+from kingdom.clients.slack_faults import LONGEST_LIMIT, SlackLater, SlackRefused
+from kingdom.clock import Clock, still_waits
 from kingdom.envoy.questions import Question
 from kingdom.envoy.transport import Reply
 from kingdom.envoy.transports.slack.choices import SECTION
@@ -76,7 +76,7 @@ class Notices:
         self._say_what_waits()
 
     def _say_what_waits(self) -> None:
-        if self._say_not_before is not None and self._clock.now() < self._say_not_before:
+        if self._is_left_alone(self._say_not_before):
             return
         self._say_not_before = None
         while self._waiting:
@@ -86,6 +86,9 @@ class Notices:
                 self._say_not_before = error.not_before or self._clock.now() + _PAUSE
                 return
             self._waiting.popleft()
+
+    def _is_left_alone(self, until: datetime | None) -> bool:
+        return until is not None and still_waits(until, self._clock.now(), LONGEST_LIMIT)
 
     def _say(self, notice: Notice) -> None:
         """Rather not at all than twice. What Slack did not take is said later, if it says so."""
@@ -131,7 +134,7 @@ class Notices:
         self._close_what_waits()
 
     def _close_what_waits(self) -> None:
-        if self._not_before is not None and self._clock.now() < self._not_before:
+        if self._is_left_alone(self._not_before):
             return
         self._not_before = None
         for message_id, closing in list(self._memory.closing.items())[:_AT_ONCE]:

@@ -12,8 +12,8 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from kingdom.clients.slack_faults import SlackLater, SlackRefused
-from kingdom.clock import Clock
+from kingdom.clients.slack_faults import LONGEST_LIMIT, SlackLater, SlackRefused
+from kingdom.clock import Clock, is_ahead, still_waits
 from kingdom.envoy.questions import Question, Questions
 from kingdom.envoy.transport import Thread
 from kingdom.envoy.transports.slack.rounds import Look
@@ -49,7 +49,9 @@ class Overdue:
     def is_read(self, question: Question) -> bool:
         """Whether its thread was read after its time was over."""
         looked = self._looked.get(question.thread)
-        return looked is not None and looked >= (question.expires_at or looked)
+        if looked is None or is_ahead(looked, self._clock.now()):
+            return False
+        return looked >= (question.expires_at or looked)
 
     def look(self, questions: Questions) -> Iterator[Look]:
         """At a few of those that are due."""
@@ -103,10 +105,11 @@ class Overdue:
 
     def _rests(self) -> bool:
         now = self._clock.now()
-        if self._not_before is not None and now < self._not_before:
+        if self._not_before is not None and still_waits(self._not_before, now, LONGEST_LIMIT):
             return True
         self._not_before = None
-        self._put_off = {one: until for one, until in self._put_off.items() if now < until}
+        put_off = self._put_off.items()
+        self._put_off = {one: until for one, until in put_off if still_waits(until, now, _PAUSE)}
         return False
 
     def _wait(self, error: SlackLater | SlackRefused) -> None:

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from kingdom.clients.slack import Slack
-from kingdom.clients.slack_faults import SlackLater, SlackRefused
-from kingdom.clock import Clock
+from kingdom.clients.slack_faults import LONGEST_LIMIT, SlackLater, SlackRefused
+from kingdom.clock import Clock, still_waits
 from kingdom.settings.envoy import Slack as SlackSettings
 
 _FRESH = timedelta(minutes=5)  # how long what Slack said of a group or a person holds
@@ -64,7 +64,7 @@ class Permits:
     def learn(self) -> None:
         """A few names, when there is time."""
         now = self._clock.now()
-        if self._not_before is not None and now < self._not_before:
+        if self._not_before is not None and still_waits(self._not_before, now, _PAUSE):
             return
         missing = [
             one for one in (*self._wanted, *self.people()[:_MOST_LEARNT]) if self._is_old(one)
@@ -79,11 +79,11 @@ class Permits:
         """A group that Slack does not show is empty."""
         at, members = self._groups.get(group, (None, frozenset[str]()))
         now = self._clock.now()
-        if at is not None and now - at <= _FRESH:
+        if at is not None and abs(now - at) <= _FRESH:
             return members
         until, error = self._unknown.get(group, (None, None))
         try:
-            if until is not None and error is not None and now < until:
+            if until is not None and error is not None and still_waits(until, now, LONGEST_LIMIT):
                 raise error.with_traceback(None)
             members = self._slack.group(group)
         except SlackRefused:
@@ -108,7 +108,7 @@ class Permits:
 
     def _is_old(self, user: str) -> bool:
         known = self._names.get(user)
-        return known is None or self._clock.now() - known[0] > _FRESH_NAME
+        return known is None or abs(self._clock.now() - known[0]) > _FRESH_NAME
 
     def _ask(self, user: str) -> bool:
         """Whether Slack answered; if not, what was known of them before stays for a while."""

@@ -18,8 +18,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from kingdom.clients.slack import Slack
-from kingdom.clients.slack_faults import SlackLater, SlackRefused
-from kingdom.clock import Clock
+from kingdom.clients.slack_faults import LONGEST_LIMIT, SlackLater, SlackRefused
+from kingdom.clock import Clock, still_waits
 from kingdom.envoy.questions import Question, Questions
 from kingdom.envoy.transports.slack.memory import Memory
 from kingdom.envoy.transports.slack.speaking import (
@@ -135,7 +135,8 @@ class Rounds:
 
     def go_on(self, questions: Questions) -> Iterator[Look]:
         """A few looks, unless Slack wants to be left alone for now."""
-        if self._not_before is not None and self._clock.now() < self._not_before:
+        until, now = self._not_before, self._clock.now()
+        if until is not None and still_waits(until, now, LONGEST_LIMIT):
             return
         self._not_before = None
         asked = self._awaited(questions)
@@ -169,6 +170,7 @@ class Rounds:
             self._log.warning("slack.not_heard", channel=channel, error=str(refused))
 
     def _look(self, channel: str, asked: Asked) -> Look:
+        self._began = min(self._began, stamp(self._clock.now() - _SLACK_MINUTE), key=order)
         since = self._memory.since(channel, self._began)
         look = Look(channel, since, self._clock.now())
         me = self._slack.me()
