@@ -113,12 +113,7 @@ def facts(found: dict[str, Any]) -> Iterator[str]:
     if found["frozen"]["tasks"]:
         yield f"frozen     {', '.join(found['frozen']['tasks'])}; go on with: kingdom thaw TASK"
     yield from _watchers(found["watchers"])
-    if problem := found["transport_problem"]:
-        said = " ".join(str(problem[key]) for key in ("sentence", "remedy") if problem.get(key))
-        until = problem.get("until")
-        yield (
-            f"messages   wait until {until}: {said}" if until else f"replies    heard late: {said}"
-        )
+    yield from _transport(found["transport_problem"] or {})
     if found["metrics"]:
         yield f"metrics    {found['metrics']}"
     yield f"queues     {_queues(found['queues'])}"
@@ -179,8 +174,21 @@ def _watchers(watchers: dict[str, dict[str, Any]]) -> Iterator[str]:
             when = "not looked yet" if looked is None else f"looked {age(looked)} ago"
             yield f"watching   {name}, {when}, {count(one.get('emitted') or 0, 'event')} so far"
         else:
-            said = " ".join(filter(None, (one.get("sentence"), one.get("remedy"))))
-            yield f"watching   {name} {one.get('state')}: {said}"
+            yield f"watching   {name} {one.get('state')}: {_said(one)}"
+
+
+def _transport(problem: dict[str, Any]) -> Iterator[str]:
+    if said := _said(problem):
+        until = problem.get("until")
+        yield (
+            f"messages   wait until {until}: {said}" if until else f"replies    heard late: {said}"
+        )
+    for call in problem.get("calls") or ():
+        yield f"slack      {_said(call)}"
+
+
+def _said(problem: dict[str, Any]) -> str:
+    return " ".join(str(problem[key]) for key in ("sentence", "remedy") if problem.get(key))
 
 
 def _queues(queues: dict[str, dict[str, int]]) -> str:

@@ -79,6 +79,7 @@ class FakeSlack(Workspace):
         kind = "im" if channel.startswith("D") else "channel"
         event = message | {"channel": channel, "channel_type": kind}
         payload = {"type": "event_callback", "event_id": f"Ev{message['ts']}", "event": event}
+        payload["authorizations"] = [{"team_id": "T0ACME", "user_id": BOT, "is_bot": True}]
         return self.lines.deliver("events_api", payload)
 
     def presses(self, message: Entry, number: int, *, user: str = OWNER, **fields: Any) -> str:

@@ -51,7 +51,10 @@ class Workspace:
         self.url = ""  # where it is served
         self.token = TOKEN
         self.scopes = set(ALL_SCOPES)
-        self.users = {OWNER: {"id": OWNER, "name": "ada", "is_bot": False}}
+        self.users = {
+            OWNER: {"id": OWNER, "name": "ada", "is_bot": False},
+            BOT: {"id": BOT, "name": "kingdom", "is_bot": True},
+        }
         self.groups: dict[str, list[str]] = {}
         self.channels = {
             "C0KINGDOM": Channel("C0KINGDOM", "kingdom"),
@@ -267,6 +270,9 @@ class Workspace:
         return found
 
     def _writable(self, given: Entry) -> Channel:
+        """A person stands for the channel that the app has with them."""
+        if given.get("channel") in self.users:
+            given = {"channel": self.open({"users": given["channel"]})["channel"]["id"]}
         channel = self._readable(given, by_name=True)
         if channel.is_archived:
             raise Refusal("is_archived")
