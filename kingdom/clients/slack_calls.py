@@ -117,8 +117,9 @@ class SlackCalls:
         if limit is not None:
             raise limit
         if is_trouble(status, data):
-            what = error if error and " " not in error else f"{status}, and no answer of its own"
-            remedy = "" if error or status >= 500 else IN_PLACE_OF_SLACK
+            word = error if " " not in error else ""  # a sentence is the library's
+            what = word or f"{status}, and no answer of its own"
+            remedy = "" if word or status >= 500 else IN_PLACE_OF_SLACK
             raise self._trouble(method, f"it answers with {what}", remedy, wait_named(headers))
         refused = refusal_in(
             data, method=method, about=about, variable=self._variable, token=self._token

@@ -153,7 +153,7 @@ def refusal_in(
         return _missing_scope(_word(data.get("needed"), token), method, variable)
     if error in _LOGIN:
         return SlackRefused(
-            f"Slack does not accept the token in {variable}: {error}.",
+            f"Slack does not accept the token in {variable} for {method}: {error}.",
             error=error,
             remedy=NEW_TOKEN.format(variable=variable),
             code="slack_login",

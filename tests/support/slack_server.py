@@ -22,7 +22,7 @@ from tests.support.slack_workspace import BOT, OWNER, Entry, Workspace
 @dataclass
 class Fault:
     """`lost`: "before" the line breaks and nothing was done, "after" it was done, "inside" the
-    answer breaks off. `status` or `error` answers that without doing it; with `done`, after it."""
+    answer breaks off; "hang" nobody answers. `status` or `error` answers that without doing it; with `done`, after it."""
 
     method: str = "chat.postMessage"
     lost: str = ""
@@ -44,6 +44,7 @@ class FakeSlack(Workspace):
         super().__init__()
         self.faults: list[Fault] = []
         self.lines = Lines()
+        self.released = threading.Event()  # what hangs goes on
         self.hook: Callable[[str, str], None] = lambda stage, method: None
         self._server = _Server(("127.0.0.1", 0), _Handler)
         self._server.slack = self
@@ -60,6 +61,7 @@ class FakeSlack(Workspace):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self.released.set()
         self.lines.drop()
         self._server.shutdown()
         self._thread.join()
@@ -136,7 +138,9 @@ class _Handler(QuietHandler):
         method = "upload" if path.startswith("/upload/") else path.removeprefix("/api/")
         fault = slack.fault_for(method)
         slack.hook("received", method)
-        if fault.lost == "before":
+        if fault.lost == "hang":
+            slack.released.wait()
+        if fault.lost in ("before", "hang"):
             return
         status, answer = self._act(method, path, sent, fault)
         slack.hook("done", method)

@@ -92,7 +92,8 @@ class Workspace:
     def answer(self, method: str, given: Entry, token: str) -> Entry:
         with self.lock:
             self.asked.append((method, given))
-            if token != (APP_TOKEN if method.startswith("apps.") else self.token):
+            wanted = APP_TOKEN if method.startswith("apps.") else self.token
+            if token != wanted and method != "api.test":
                 return {"ok": False, "error": "invalid_auth" if token else "not_authed"}
             act = _METHODS.get(method)
             if act is None:
