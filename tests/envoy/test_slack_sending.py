@@ -257,6 +257,24 @@ def test_a_limit_delays_everything_and_counts_no_attempt(
     assert load(base, "messages/sent", FIRST)["delivery"]["attempt_count"] == 0
 
 
+def test_a_message_that_has_to_be_looked_for_first_keeps_no_other(
+    base: BaseDir, server: FakeSlack, slack_life: Callable[[], Life], clock: MovableClock
+) -> None:
+    limit = Fault("conversations.history", status=429, headers={"Retry-After": "45"}, left=1_000)
+    server.faults.append(limit)
+    publish(base, start(1), message(2, task_id="task-20260207-002"))
+    claim_and_die(base, "messages", "envoy", FIRST)
+    life = slack_life()
+    for _ in range(3):
+        life.go()
+        clock.advance(60)
+    assert ids(server) == [("msg-20260207-002", 1)]
+    server.faults.clear()
+    clock.advance(60)
+    life.go()
+    assert ids(server) == [("msg-20260207-002", 1), (FIRST, 1)]
+
+
 def test_an_outage_of_hours_costs_no_message(
     base: BaseDir, server: FakeSlack, slack_life: Callable[[], Life], clock: MovableClock
 ) -> None:
