@@ -9,6 +9,7 @@ from importlib import import_module
 from kingdom.cli.call import Call
 from kingdom.cli.table import COMMANDS, HIDDEN
 from kingdom.errors import KingdomError, UsageError
+from kingdom.limits import limit_in
 
 EXIT_PIPE_CLOSED = 141
 
@@ -24,6 +25,9 @@ def run(words: list[str]) -> int:
         # Whoever read has seen enough. The interpreter would complain while closing, so it may not.
         os._exit(EXIT_PIPE_CLOSED)
     except Exception as error:  # noqa: BLE001 - whatever it is, nobody wants a traceback
+        if (limit := limit_in(error)) is not None:  # then nothing more may be read either
+            print(f"kingdom: {limit}", file=sys.stderr)
+            return _leave(limit.exit_code)
         from kingdom.cli.failure import report
 
         return _leave(report(error, call))

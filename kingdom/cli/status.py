@@ -77,6 +77,8 @@ def row(role: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _note(role: dict[str, Any]) -> str:
+    if role["refused"] and role["state"] == "down":
+        return "not started"
     if role["crash_loop"]:
         return f"dies again and again ({role['last_end']}): kingdom logs {role['name']}"
     if role["state"] == "hung":
@@ -103,6 +105,7 @@ def facts(found: dict[str, Any]) -> Iterator[str]:
         yield f"config     {found['config_problem']}{kept}"
     if found["disk_problem"]:
         yield f"disk       {found['disk_problem']} {MAKE_ROOM}"
+    yield from _waiting(found["roles"])
     yield from _found_by_chamberlain(found)
     if found["systemd"]:
         yield from _systemd(found["systemd"])
@@ -175,6 +178,17 @@ def _watchers(watchers: dict[str, dict[str, Any]]) -> Iterator[str]:
             yield f"watching   {name}, {when}, {count(one.get('emitted') or 0, 'event')} so far"
         else:
             yield f"watching   {name} {one.get('state')}: {_said(one)}"
+
+
+def _waiting(roles: list[dict[str, Any]]) -> Iterator[str]:
+    """Why roles wait, or could not be started; often all for the same reason."""
+    whom: dict[str, list[str]] = {}
+    for role in roles:
+        refused = [role["refused"]] if role["refused"] and role["state"] == "down" else []
+        for why in (*refused, *map(_said, role["waits"])):
+            whom.setdefault(why, []).append(role["name"])
+    for why, names in whom.items():
+        yield f"waiting    {', '.join(names)}: {why}"
 
 
 def _transport(problem: dict[str, Any]) -> Iterator[str]:

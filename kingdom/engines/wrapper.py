@@ -21,9 +21,11 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
+from kingdom import limits
 from kingdom.engines import tree
 from kingdom.engines.output import Echo, cut
 from kingdom.engines.said import write_said
+from kingdom.limits import LimitReached
 from kingdom.store import disk
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
@@ -34,7 +36,7 @@ _ASKS = {
     signal.SIGHUP: "hangup",
     STOP: "stopped",
 }
-FLOODED = "flooded"
+FLOODED, REFUSED = "flooded", "refused"
 LATE = "late_after_seconds"  # in what is said of a check that took too long
 ANNOUNCED = "verify: "  # before each check, in what the soldier said
 _SIGNALS = {signal.SIGCHLD, *_ASKS}
@@ -62,7 +64,10 @@ def main(spec_path: str) -> int:
         disk.remove(f"{stem}.claim")
         return 0
     wrapper = Wrapper(spec_path, spec)
-    report = wrapper.run()
+    try:
+        report = wrapper.run()
+    except LimitReached as limit:
+        report = wrapper.refused(limit)
     disk.replace(f"{stem}.exit", json.dumps(report).encode() + b"\n", sync=False)
     return 0
 
@@ -120,10 +125,16 @@ class Wrapper:
             "verify": checks,
         }
 
+    def refused(self, limit: LimitReached) -> dict[str, object]:
+        """No program could be started, or no check of its success."""
+        os.write(self._errors, f"{limit}\n".encode())
+        self._end_tree()
+        return {"reason": REFUSED, "ended_at": time.time(), "worked_seconds": 0.0}
+
     def _start(self, argv: list[str]) -> int:
         me = os.getpid()
         with open(str(self._spec["stdin"]), "rb") as prompt:
-            pid = os.fork()
+            pid = limits.fork()
             if pid == 0:
                 self._become(argv, prompt.fileno(), me)
         return pid

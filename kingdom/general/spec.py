@@ -96,7 +96,7 @@ class Spec:
 class Ended:
     """How an attempt came to its end.
 
-    `reason`: ended, lingered, asked, stopped, hangup, deadline, flooded, lost.
+    `reason`: ended, lingered, asked, stopped, hangup, deadline, flooded, refused, lost.
     """
 
     reason: str

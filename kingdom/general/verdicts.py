@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from kingdom.engines.port import Verdict
-from kingdom.engines.wrapper import FLOODED, LATE
+from kingdom.engines.wrapper import FLOODED, LATE, REFUSED
 from kingdom.errors import InvalidFile
 from kingdom.failures import FAILURES, Failure
 from kingdom.general import budget
@@ -57,6 +57,7 @@ SOLDIER_S = "soldier"
 # After these the next attempt goes on in the same session of the engine, if there is one.
 CONTINUED = (
     STOPPED,
+    "few_processes",
     "day_budget_spent",
     "soldier_killed",
     "soldier_lost",
@@ -167,6 +168,8 @@ def _fault(
 def _found_fault(
     spec: Spec, ended: Ended, raw: Raw, verdict: Verdict, last_words: str
 ) -> tuple[str, str]:
+    if ended.reason == REFUSED:
+        return "few_processes", last_words
     code, error = _ended_by_us(spec, ended)
     if code:
         return code, error

@@ -28,6 +28,7 @@ from kingdom.runtime.processes import (
     Seat,
     roles_file,
 )
+from kingdom.runtime.waits import waits
 from kingdom.store.paths import BaseDir
 from kingdom.store.room import shortage
 from kingdom.store.state import read_json
@@ -185,6 +186,8 @@ def _role(
         "restarts": kept.get("restarts", 0),
         "crash_loop": kept.get("crash_loop", False),
         "last_end": kept.get("last_end"),
+        "refused": kept.get("refused"),
+        "waits": waits(base, name) if process or kept.get("last_end") else [],
     }
 
 

@@ -16,16 +16,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from kingdom.bus.files.bus import FileBus
+from kingdom.bus.files.guard import refused
 from kingdom.bus.opening import open_bus
 from kingdom.bus.port import Accept
 from kingdom.clock import Clock, SystemClock
 from kingdom.errors import EXIT_DONE, EXIT_FAILED, KingdomError, TryLater
+from kingdom.limits import limit_in
 from kingdom.runtime.internal_log import InternalLog
 from kingdom.runtime.logging import configure, get_logger
 from kingdom.runtime.measures import Measures
 from kingdom.runtime.notify import Notifier
 from kingdom.runtime.own_output import OwnOutput
 from kingdom.runtime.processes import LONGEST_REST, EndAsked, Seat, keep_memory_private
+from kingdom.runtime.waits import Waits
 from kingdom.store.locks import Lock
 from kingdom.store.paths import BaseDir
 from kingdom.topology import role_of
@@ -108,6 +111,7 @@ def run(
             return EXIT_DONE
         keep_memory_private()
         patience.beat = lambda: _beat(seat, lock, notifier)
+        patience.waits = Waits(base, name)
         return _sit(
             seat,
             lock,
@@ -137,13 +141,17 @@ def _sit(
 ) -> int:
     log = get_logger()
     try:
-        return _live(lock, patience, notifier, make, prepare)
-    except KingdomError as error:
-        log.error("role.failed", error=str(error), code=error.code)
-        return error.exit_code
-    except Exception:
-        log.exception("role.crashed")
-        return EXIT_FAILED
+        code = _live(lock, patience, notifier, make, prepare)
+        patience.say_why_it_waits(None)
+        return code
+    except Exception as error:  # whatever it is, the warden starts it again
+        known = limit_in(error) or error
+        if not isinstance(known, KingdomError):
+            log.exception("role.crashed")
+            return EXIT_FAILED
+        patience.say_why_it_waits(known)
+        log.error("role.failed", error=str(known), code=known.code)
+        return known.exit_code
     finally:
         if lock.is_in_place():
             seat.leave()
@@ -202,10 +210,12 @@ class _Patience:
     def __init__(self, asked: EndAsked) -> None:
         self.asked = asked
         self.beat: Callable[[], None] = lambda: None  # nothing, before there is a seat
+        self.waits: Waits | None = None
         self._pause = 0.0
 
     def obtain(self, act: Callable[[], T]) -> T | None:
-        """What it answers, tried while the machine refuses; None if asked to end before."""
+        """What it answers, tried while the machine refuses; None if asked to end before. One that
+        may open no more files ends: what it has opened so far would only be in the way."""
         found: list[T] = []
         while not self.asked and not found:
             self.tries(lambda: found.append(act()), of_machine_only=True)
@@ -215,32 +225,52 @@ class _Patience:
         """Whether it could be done; after one that may work another time, a pause."""
         try:
             act()
-        except (TryLater, OSError) as error:
+        except (TryLater, OSError, RuntimeError) as error:
             if not may_pass(error) or (of_machine_only and not _passes(error)):
                 raise
-            code = error.code if isinstance(error, TryLater) else "disk_refused"
-            self._wait_for_better_times(str(error), code)
+            if of_machine_only and limit_in(error) is not None:
+                raise
+            self._wait_for_better_times(_in_our_words(error))
             return False
         self._pause = 0.0
+        self.say_why_it_waits(None)
         return True
 
-    def _wait_for_better_times(self, sentence: str, code: str) -> None:
+    def _wait_for_better_times(self, error: KingdomError) -> None:
         self._pause = min(self._pause * 2, LONGEST_PAUSE) or FIRST_PAUSE
-        get_logger().warning("role.paused", error=sentence, code=code, seconds=self._pause)
+        self.say_why_it_waits(error)
+        get_logger().warning("role.paused", error=str(error), code=error.code, seconds=self._pause)
         with suppress(OSError):  # a full disk may be what it waits for
             self.beat()
         self.asked.pause(self._pause)
 
+    def say_why_it_waits(self, error: KingdomError | None) -> None:
+        if self.waits is None:
+            return
+        if error is None:
+            self.waits.no_more()
+        else:
+            self.waits.because(error)
+
 
 def may_pass(error: Exception) -> bool:
     """Whether the same may work another time."""
-    return isinstance(error, TryLater) or (isinstance(error, OSError) and _passes(error))
+    return isinstance(error, TryLater) or _passes(error)
 
 
-def _passes(error: TryLater | OSError) -> bool:
+def _passes(error: Exception) -> bool:
     """Whether it is the machine that refuses, and only for a while."""
     cause = error if isinstance(error, OSError) else error.__cause__
-    return isinstance(cause, OSError) and cause.errno in PASSING
+    if isinstance(cause, OSError) and cause.errno in PASSING:
+        return True
+    return limit_in(error) is not None
+
+
+def _in_our_words(error: Exception) -> KingdomError:
+    known = limit_in(error) or error
+    if isinstance(known, KingdomError):
+        return known
+    return refused(known) if isinstance(known, OSError) else TryLater(str(known))
 
 
 class _Loop:
