@@ -7,9 +7,12 @@ from __future__ import annotations
 import errno
 import os
 import resource
-from threading import Thread
+from typing import TYPE_CHECKING
 
 from kingdom.errors import KingdomError, TryLater
+
+if TYPE_CHECKING:
+    from threading import Thread
 
 LEAST_FILES = 64  # a role has some 30 open, and more for each soldier and each connection
 _USUAL_FILES = 1024  # beyond it `select` cannot look at them

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from importlib import import_module
 
@@ -16,6 +17,7 @@ EXIT_PIPE_CLOSED = 141
 
 def run(words: list[str]) -> int:
     call = Call([], None, os.environ, _working_dir())
+    _hear_signals()
     try:
         _survive_any_encoding()
         code = _dispatch(words, call)
@@ -31,6 +33,14 @@ def run(words: list[str]) -> int:
         from kingdom.cli.failure import report
 
         return _leave(report(error, call))
+
+
+def _hear_signals() -> None:
+    """Whoever started us may have blocked them all; and with the end of children ignored, nobody
+    could tell how a program ended."""
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
 
 
 def _leave(code: int) -> int:

@@ -57,6 +57,8 @@ def main(spec_path: str) -> int:
     stem = spec_path.removesuffix(".json")
     # From here on they wait in line; a hang-up must not end us before the tree is ended.
     signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    for number in _SIGNALS:  # one that is ignored would not even wait
+        signal.signal(number, signal.SIG_DFL)
     spec = read_spec(spec_path)
     if spec is None or not _claim(stem):
         return 0

@@ -1,6 +1,7 @@
 """Why a role waits, for `kingdom status`: `state/{role}/waits-{what}.json`, while it does.
 
-A role that can open no more files could not write it either, so one descriptor is kept for that.
+A role that can open no more files could not write it either, nor its log, nor show life. So one
+descriptor is kept for that, and given away while it waits.
 """
 
 from __future__ import annotations
@@ -32,16 +33,17 @@ class Waits:
         with suppress(OSError):  # a full disk, say, which status sees by itself
             write_json(self._path, told, sync=False)
             self._told = told
-        self._take_spare()
 
     def no_more(self) -> None:
         if self._told is not None:
             with suppress(OSError):
                 disk.remove(self._path)
                 self._told = None
+            self._take_spare()
 
     def _take_spare(self) -> None:
         with suppress(OSError):
+            self._give_spare()
             self._spare = disk.open_to_read(os.devnull)
 
     def _give_spare(self) -> None:

@@ -326,6 +326,7 @@ class Warden:
         if child.pid is not None and child.kill_at is None:
             child.kill_at = self._clock.monotonic() + self._patience
             send_signal(child.pid, signal.SIGTERM)
+            send_signal(child.pid, signal.SIGCONT)  # a suspended one could not end in order
 
     def _kill_overdue(self, *, at_once: bool = False) -> None:
         now = self._clock.monotonic()

@@ -7,7 +7,7 @@ import os
 import pkgutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -74,11 +74,12 @@ def kingdom(
     cwd: str | Path = "/",
     env: Mapping[str, str] | None = None,
     command: Sequence[str] = (),
+    around: Callable[[Callable[[], object]], int] = in_child,
 ) -> Said:
     """Run it to its end. `base` is passed as `--base-dir` before the command.
 
     The process is a copy of this one, which has all imported already; with a `command`, one that
-    begins from nothing.
+    begins from nothing. `around` makes the copy.
     """
     typed = [*(("--base-dir", base.root) if base else ()), *words]
     given = stdin.encode() if isinstance(stdin, str) else stdin
@@ -97,7 +98,7 @@ def kingdom(
             ).returncode  # fmt: skip
         else:
             descriptors = [file.fileno() for file in files]
-            code = in_child(lambda: _become_kingdom(typed, descriptors, str(cwd), surroundings))
+            code = around(lambda: _become_kingdom(typed, descriptors, str(cwd), surroundings))
         said = [_content(file) for file in (out, err)]
     assert "Traceback" not in said[0] + said[1], said
     return Said(code, *said)

@@ -22,7 +22,8 @@ from tests.support.slack_workspace import BOT, OWNER, Entry, Workspace
 @dataclass
 class Fault:
     """`lost`: "before" the line breaks and nothing was done, "after" it was done, "inside" the
-    answer breaks off; "hang" nobody answers. `status` or `error` answers that without doing it; with `done`, after it."""
+    answer breaks off; "hang" nobody answers. `status` or `error` answers that without doing it;
+    with `done`, after it."""
 
     method: str = "chat.postMessage"
     lost: str = ""
