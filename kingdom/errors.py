@@ -33,11 +33,13 @@ class KingdomError(Exception):
 class TryLater(KingdomError):
     """It may work another time: network, overload, a full disk.
 
-    `not_before`: whoever cannot be asked now, whatever it is about, may be asked again then.
+    `not_before`: whoever cannot be asked now, whatever it is about, may be asked again then; with
+    `only_this`, other things may be asked meanwhile.
     """
 
     code = "try_later"
     not_before: datetime | None = None
+    only_this = False
 
 
 class NeverWorks(KingdomError):

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 from kingdom.chamberlain.metrics_text import CONTENT_TYPE
 from kingdom.clock import Clock
+from kingdom.limits import LimitReached, start_thread
 
 HOST = "127.0.0.1"
 PATH = "/metrics"
@@ -57,7 +58,12 @@ class Endpoint:
         self._selector.register(self._listener, selectors.EVENT_READ)
         self._selector.register(self._woken, selectors.EVENT_READ)
         self._thread = threading.Thread(target=self._serve, name="metrics", daemon=True)
-        self._thread.start()
+        try:
+            start_thread(self._thread)
+        except LimitReached:
+            self._selector.close()
+            self._close_all()
+            raise
 
     @property
     def address(self) -> str:

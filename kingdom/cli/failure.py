@@ -6,6 +6,7 @@ A traceback never reaches the terminal. That of a bug goes to `logs/system.log`.
 from __future__ import annotations
 
 import errno
+import os
 import sys
 from collections.abc import Iterable
 
@@ -14,6 +15,7 @@ from kingdom.errors import EXIT_FAILED, KingdomError
 
 TRACEBACK_VARIABLE = "KINGDOM_TRACEBACK"
 
+_CUT_OFF = "A full disk has cut off modules that Python compiled."
 # What the machine may refuse; any other refusal is a mistake of ours.
 REMEDIES = {
     errno.EACCES: "Give this user the right to it, or run the command as the one who has it.",
@@ -21,9 +23,7 @@ REMEDIES = {
     errno.EROFS: "Mount it writable, or choose another place.",
     errno.ENOSPC: "Make room on the disk, then run the command again.",
     errno.EDQUOT: "Make room in this user's quota, then run the command again.",
-    errno.EFBIG: "Make room, or raise the limit on file sizes.",
-    errno.EMFILE: "Raise the limit with: ulimit -n 4096",
-    errno.ENFILE: "Raise the system's limit on open files.",
+    errno.EFBIG: "See what makes it so large.",
     errno.EIO: "Look at the disk: dmesg says what is wrong with it.",
     errno.ESTALE: "Mount the network file system again.",
     errno.EXDEV: "See what is wrong with: kingdom doctor",
@@ -41,8 +41,15 @@ def report(error: Exception, call: Call) -> int:
     if isinstance(error, OSError) and error.errno in REMEDIES:
         say(f"{_named(error)}{error.strerror}. {REMEDIES[error.errno]}")
         return EXIT_FAILED
+    if isinstance(error, EOFError) and "marshal" in str(error):
+        say(f"{_CUT_OFF} Remove them with: find {_package()} -name '*.pyc' -delete")
+        return EXIT_FAILED
     say(f"This is a bug in kingdom: {_short(error)}. {_where_to_look(error, call)}")
     return EXIT_FAILED
+
+
+def _package() -> str:
+    return os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def say(text: str) -> None:

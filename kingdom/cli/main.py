@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from importlib import import_module
 
 from kingdom.cli.call import Call
 from kingdom.cli.table import COMMANDS, HIDDEN
 from kingdom.errors import KingdomError, UsageError
+from kingdom.limits import limit_in
 
 EXIT_PIPE_CLOSED = 141
 
 
 def run(words: list[str]) -> int:
     call = Call([], None, os.environ, _working_dir())
+    _hear_signals()
     try:
         _survive_any_encoding()
         code = _dispatch(words, call)
@@ -24,9 +27,20 @@ def run(words: list[str]) -> int:
         # Whoever read has seen enough. The interpreter would complain while closing, so it may not.
         os._exit(EXIT_PIPE_CLOSED)
     except Exception as error:  # noqa: BLE001 - whatever it is, nobody wants a traceback
+        if (limit := limit_in(error)) is not None:  # then nothing more may be read either
+            print(f"kingdom: {limit}", file=sys.stderr)
+            return _leave(limit.exit_code)
         from kingdom.cli.failure import report
 
         return _leave(report(error, call))
+
+
+def _hear_signals() -> None:
+    """Whoever started us may have blocked them all; and with the end of children ignored, nobody
+    could tell how a program ended."""
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
 
 
 def _leave(code: int) -> int:

@@ -24,6 +24,8 @@ def run(call: Call) -> int:
     base = call.base()
     suite = suite_of(call, base, [])
     make = suite.make_of(options.role)
+    from kingdom.ops.starting import prepare_limits
     from kingdom.runtime.role import run as run_role
 
+    prepare_limits()
     return run_role(base, options.role, make, dict(call.environment), config=suite.config)

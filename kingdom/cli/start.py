@@ -72,8 +72,8 @@ def start(call: Call, base: BaseDir, only: list[str], *, foreground: bool = Fals
         print(UNMEASURED)
     for name in started.silent:
         say(f"{name} has not shown life yet. See: kingdom logs {name}")
-    for name, problem in started.failed.items():
-        _explain(base, name, problem)
+    for problem in dict.fromkeys(started.failed.values()):
+        _explain(base, [name for name, why in started.failed.items() if why == problem], problem)
     _say_what_is_missing(suite, call.environment, base)
     return EXIT_FAILED if started.failed or started.silent else EXIT_DONE
 
@@ -90,12 +90,15 @@ def suite_of(call: Call, base: BaseDir, only: list[str]) -> Suite:
     return suite
 
 
-def _explain(base: BaseDir, name: str, problem: str) -> None:
+def _explain(base: BaseDir, names: list[str], problem: str) -> None:
+    """What such a role said last is worth a look, if it lived to say anything."""
     from kingdom.ops.logs import of_start
 
-    say(f"{name} did not start: {problem}. It is tried again; see: kingdom status")
-    for line in of_start(base, name, LINES):
-        print(harmless(f"    {line}"), file=sys.stderr)
+    again = "It is tried again" if len(names) == 1 else "They are tried again"
+    say(f"{', '.join(names)} did not start: {problem}. {again}; see: kingdom status")
+    for name in names if problem.startswith(("exit code", "killed by")) else ():
+        for line in of_start(base, name, LINES):
+            print(harmless(f"    {line}"), file=sys.stderr)
 
 
 def _say_what_is_missing(suite: Suite, environment: Mapping[str, str], base: BaseDir) -> None:

@@ -78,6 +78,8 @@ def row(role: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _note(role: dict[str, Any]) -> str:
+    if role["refused"] and role["state"] == "down":
+        return "not started"
     if role["crash_loop"]:
         return f"dies again and again ({role['last_end']}): kingdom logs {role['name']}"
     if role["state"] == "hung":
@@ -107,6 +109,7 @@ def facts(found: dict[str, Any]) -> Iterator[str]:
     if found["clock_problem"]:
         yield f"clock      {found['clock_problem']}"
     yield from _files(found["files"])
+    yield from _waiting(found["roles"])
     yield from _found_by_chamberlain(found)
     yield from _faults(found)
     if found["systemd"]:
@@ -119,12 +122,7 @@ def facts(found: dict[str, Any]) -> Iterator[str]:
     if found["frozen"]["tasks"]:
         yield f"frozen     {', '.join(found['frozen']['tasks'])}; go on with: kingdom thaw TASK"
     yield from _watchers(found["watchers"])
-    if problem := found["transport_problem"]:
-        said = " ".join(str(problem[key]) for key in ("sentence", "remedy") if problem.get(key))
-        until = problem.get("until")
-        yield (
-            f"messages   wait until {until}: {said}" if until else f"replies    heard late: {said}"
-        )
+    yield from _transport(found["transport_problem"] or {})
     if found["metrics"]:
         yield f"metrics    {found['metrics']}"
     yield f"queues     {_queues(found['queues'])}"
@@ -148,9 +146,7 @@ def _found_by_chamberlain(found: dict[str, Any]) -> Iterator[str]:
 
 
 def _faults(found: dict[str, Any]) -> Iterator[str]:
-    """What keeps roles waiting, and the newest of what they could not handle."""
-    for one in found["waits"]:
-        yield harmless(f"waits      {one['role']}, since {one['since']}: {one['error']}", keep="")
+    """The newest of what roles could not handle."""
     for one in found["failed"][-MOST_FAILED:]:
         told = f"{one['role']} could not handle {one['what']} ({one['error']})"
         yield harmless(f"failed     {told}: kingdom logs {one['role']}", keep="")
@@ -211,8 +207,32 @@ def _watchers(watchers: dict[str, dict[str, Any]]) -> Iterator[str]:
             when = "not looked yet" if looked is None else f"looked {age(looked)} ago"
             yield f"watching   {name}, {when}, {count(one.get('emitted') or 0, 'event')} so far"
         else:
-            said = " ".join(filter(None, (one.get("sentence"), one.get("remedy"))))
-            yield f"watching   {name} {one.get('state')}: {said}"
+            yield f"watching   {name} {one.get('state')}: {_said(one)}"
+
+
+def _waiting(roles: list[dict[str, Any]]) -> Iterator[str]:
+    """Why roles wait, or could not be started; often all for the same reason."""
+    whom: dict[str, list[str]] = {}
+    for role in roles:
+        refused = [role["refused"]] if role["refused"] and role["state"] == "down" else []
+        for why in (*refused, *map(_said, role["waits"])):
+            whom.setdefault(why, []).append(role["name"])
+    for why, names in whom.items():
+        yield f"waiting    {', '.join(names)}: {why}"
+
+
+def _transport(problem: dict[str, Any]) -> Iterator[str]:
+    if said := _said(problem):
+        until = problem.get("until")
+        yield (
+            f"messages   wait until {until}: {said}" if until else f"replies    heard late: {said}"
+        )
+    for call in problem.get("calls") or ():
+        yield f"slack      {_said(call)}"
+
+
+def _said(problem: dict[str, Any]) -> str:
+    return " ".join(str(problem[key]) for key in ("sentence", "remedy") if problem.get(key))
 
 
 def _queues(queues: dict[str, dict[str, int]]) -> str:

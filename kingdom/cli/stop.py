@@ -57,7 +57,9 @@ def stop(call: Call, base: BaseDir) -> bool:
     stopped = by_systemd.stop(base, manager) if manager else end(base)
     for name in stopped.killed:
         say(f"{name} would not end and was killed. See why: kingdom logs {name}")
+    for name in stopped.left:
+        say(f"{name} cannot even be killed; it waits for the disk or the network: dmesg says more.")
     ended = [*stopped.ended, *stopped.killed]
     if ended:
         print(f"Ended: {', '.join(reversed(ended))}.")
-    return bool(ended)
+    return bool(ended or stopped.left)

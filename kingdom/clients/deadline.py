@@ -20,6 +20,7 @@ from requests import PreparedRequest, Response, Session
 from requests.adapters import HTTPAdapter
 
 from kingdom.clients.reach import TookTooLong
+from kingdom.limits import start_thread
 
 
 def limit(session: Session, seconds: float) -> None:
@@ -85,7 +86,7 @@ class _Limited(HTTPAdapter):
 
     def send(self, request: PreparedRequest, *given: Any, **named: Any) -> Response:
         clock = self._lines.clock(self._seconds)
-        clock.start()
+        start_thread(clock)
         was_cut = False
         try:
             response = super().send(request, *given, **named)

@@ -16,6 +16,7 @@ from typing import IO, NamedTuple
 
 from kingdom.clients.leash import descriptor, leashed
 from kingdom.clock import RunningClock
+from kingdom.limits import LimitReached, limit_in
 
 _SLICE = 1.0  # seconds between two looks at the clock
 _MB = 1024 * 1024
@@ -71,8 +72,8 @@ def ask(argv: Sequence[str], environment: Mapping[str, str], seconds: float = 20
             said = run()
         finally:
             run.end()
-    except Cut as error:
-        return Answer(None, f"it {error}")
+    except (Cut, LimitReached) as error:
+        return Answer(None, f"it {error}" if isinstance(error, Cut) else str(error))
     return Answer(said.code, f"{said.text}\n{said.complaint}".strip())
 
 
@@ -116,6 +117,8 @@ class Run:
                 preexec_fn=partial(_limit_files, largest_file) if largest_file else None,
             )
         except OSError as error:
+            if (limit := limit_in(error, starting=True)) is not None:
+                raise limit from error
             raise Cut(f"could not be started: {error.strerror}") from None
 
     def __call__(self, stdin: bytes = b"") -> Said:

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from kingdom.clients.slack_calls import API_URL, PER_PAGE, Entry, SlackCalls, text_in
 from kingdom.clients.slack_faults import APP_TOKEN, SlackLater, SlackRefused, SlackShut
 from kingdom.clock import Clock, SystemClock
+from kingdom.errors import KingdomError
 
 TIMEOUT = 15
 
@@ -52,7 +53,7 @@ class Slack:
         *,
         variable: str = "SLACK_BOT_TOKEN",
         clock: Clock | None = None,
-        timeout: int = TIMEOUT,
+        timeout: float = 0.0,
         knock_again: timedelta | None = None,
     ) -> None:
         """`knock_again`: a token that Slack does not accept may be mended there; so `SlackShut`
@@ -64,7 +65,7 @@ class Slack:
             api_url,
             variable=variable,
             clock=clock or SystemClock(),
-            timeout=timeout,
+            timeout=timeout or TIMEOUT,
             knock_again=knock_again,
         )
         self.is_plain = self._calls.is_plain
@@ -79,11 +80,20 @@ class Slack:
         """What the token may do, as far as Slack has told."""
         return self._calls.scopes
 
+    def failing(self) -> list[KingdomError]:
+        """Methods that fail whatever they are asked for, while Slack is well otherwise."""
+        return self._calls.methods.failing()
+
     def begin_step(self) -> None:
         """Until the next call of this, nobody waits for Slack again after it did not answer."""
         self._calls.begin_step()
 
     # What stands there
+
+    @property
+    def known_me(self) -> Me | None:
+        """Without asking."""
+        return self._me
 
     def me(self) -> Me:
         if self._me is None:
@@ -182,18 +192,23 @@ class Slack:
 
     def attach(self, posted: Posted, name: str, content: bytes, title: str) -> None:
         """A file in the thread of what was posted."""
-        size = {"filename": name, "length": len(content)}
-        prepared = self._calls.ask("files.getUploadURLExternal", size)
-        file_id, address = text_in(prepared, "file_id"), text_in(prepared, "upload_url")
-        if not file_id or urlsplit(address).scheme not in ("http", "https"):
-            self._fail_without("where the file goes")
-        self._calls.upload(address, content)
         given = {
-            "files": json.dumps([{"id": file_id, "title": title}]),
+            "files": json.dumps([{"id": self.prepare_upload(name, content), "title": title}]),
             "channel_id": posted.channel,
             "thread_ts": posted.ts,
         }
         self._calls.ask("files.completeUploadExternal", given, about=posted.channel)
+
+    def prepare_upload(self, name: str, content: bytes) -> str:
+        """The id of a file that nobody sees before its upload is completed."""
+        prepared = self._calls.ask(
+            "files.getUploadURLExternal", {"filename": name, "length": len(content)}
+        )
+        file_id, address = text_in(prepared, "file_id"), text_in(prepared, "upload_url")
+        if not file_id or urlsplit(address).scheme not in ("http", "https"):
+            self._fail_without("where the file goes")
+        self._calls.upload(address, content)
+        return file_id
 
     def _fail_without(self, what: str) -> Any:
         raise SlackLater(f"Slack did not answer {what}.")

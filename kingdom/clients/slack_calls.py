@@ -11,15 +11,16 @@ import logging
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from http.client import HTTPException
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
 from kingdom import __version__
 from kingdom.clients.slack_faults import (
+    IN_PLACE_OF_SLACK,
     LONGEST_LIMIT,
+    NOT_REACHED,
     SlackLater,
-    SlackLimited,
     SlackRefused,
     SlackShut,
     is_trouble,
@@ -27,6 +28,7 @@ from kingdom.clients.slack_faults import (
     refusal_in,
     wait_named,
 )
+from kingdom.clients.slack_methods import SlackMethods
 from kingdom.clock import Clock, still_waits
 from kingdom.errors import ConfigurationError
 
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
 API_URL = "https://slack.com/api/"
 PER_PAGE = 200
 MOST_PAGES = 100
+UPLOAD = "the upload of a file"  # named like a method, though it has an address of its own
+_IS_WELL, _KNOWS_US = "api.test", "auth.test"
 _FIRST_PAUSE, _LONGEST_PAUSE = timedelta(seconds=2), timedelta(minutes=2)
 
 Entry = dict[str, Any]
@@ -51,7 +55,7 @@ class SlackCalls:
         *,
         variable: str,
         clock: Clock,
-        timeout: int,
+        timeout: float,
         knock_again: timedelta | None,
     ) -> None:
         address = urlsplit(api_url)
@@ -66,7 +70,7 @@ class SlackCalls:
         self._clock = clock
         self._timeout = timeout
         self._client: WebClient | None = None
-        self._held: dict[str, datetime] = {}  # methods that Slack wants to be left alone with
+        self.methods = SlackMethods(clock)
         self._troubles = 0  # since the last answer
         self._goes_by_steps = False
         self._silence: SlackLater | None = None  # it did not answer in this step
@@ -95,24 +99,42 @@ class SlackCalls:
         self, method: str, form: Entry | None = None, *, json: Entry | None = None, about: str = ""
     ) -> Entry:
         self._respect_limits(method)
+        try:
+            answer = self._answer(method, form, json, about)
+        except (SlackLater, SlackRefused) as error:
+            self.methods.note(method, error)
+            raise
+        self.methods.note(method, None)
+        return answer
+
+    def _answer(self, method: str, form: Entry | None, json: Entry | None, about: str) -> Entry:
         status, headers, data = self._exchange(method, form, json)
-        if status == 200 and isinstance(data, dict) and data.get("ok") is True:
+        if _is_fine(status, data):
             self._troubles, self.shut = 0, None
             self._note_scopes(headers)
-            return data
+            return cast(Entry, data)
         error = text_in(data, "error") if isinstance(data, dict) else ""
-        limit = limit_in(status, headers, error, self._clock.now())
-        if limit is not None and limit.not_before is not None:
-            self._held[method] = limit.not_before
+        limit = limit_in(method, status, headers, error, self._clock.now())
+        if limit is not None:
             raise limit
         if is_trouble(status, data):
-            what = error if error and " " not in error else f"{status}, and no answer of its own"
-            raise self._trouble(f"it answers with {what}", wait_named(headers), probe=True)
-        refused = refusal_in(data, about=about, variable=self._variable, token=self._token)
+            word = error if " " not in error else ""  # a sentence is the library's
+            what = word or f"{status}, and no answer of its own"
+            remedy = "" if word or status >= 500 else IN_PLACE_OF_SLACK
+            raise self._trouble(method, f"it answers with {what}", remedy, wait_named(headers))
+        refused = refusal_in(
+            data, method=method, about=about, variable=self._variable, token=self._token
+        )
         if refused.code != SlackShut.code or self._knock_again is None:
+            raise refused
+        if self.shut is None and self._is_known(method):
             raise refused
         self.shut = SlackShut(refused, self._clock.now() + self._knock_again)
         raise self.shut
+
+    def _is_known(self, method: str) -> bool:
+        """Whether Slack accepts the token elsewhere: then the refusal is this method's alone."""
+        return method != _KNOWS_US and self._works(_KNOWS_US)
 
     def _note_scopes(self, headers: Mapping[str, str]) -> None:
         told = next((v for k, v in headers.items() if k.lower() == "x-oauth-scopes"), "")
@@ -124,32 +146,53 @@ class SlackCalls:
         now, shut_until = self._clock.now(), self.shut and self.shut.not_before
         if self.shut and shut_until and still_waits(shut_until, now, LONGEST_LIMIT):
             raise self.shut.with_traceback(None)
-        until = self._held.get(method)
-        if until is not None and still_waits(until, now, LONGEST_LIMIT):
-            raise SlackLimited("Slack limits how much it is asked.", until)
-        self._held.pop(method, None)
+        self.methods.check(method)
 
     def _trouble(
-        self, what: str, wait: timedelta | None = None, *, probe: bool, is_silent: bool = False
+        self,
+        method: str,
+        what: str,
+        remedy: str,
+        wait: timedelta | None = None,
+        *,
+        is_silent: bool = False,
     ) -> SlackLater:
         """With Slack as a whole: then everything waits. If it is well otherwise, the trouble lies
-        in what was asked, and no moment is named."""
-        sentence, until = f"Slack has trouble: {what}.", None
-        if probe and (wait is not None or not self._is_well()):
-            self._troubles += 1
-            pause = min(_FIRST_PAUSE * 2 ** min(self._troubles - 1, 10), _LONGEST_PAUSE)
-            until = self._clock.now() + (wait or pause)
-        if is_silent and self._goes_by_steps:
-            soon = until or self._clock.now() + _FIRST_PAUSE
-            self._silence = SlackLater(sentence, not_before=soon, undone=True)
-        return SlackLater(sentence, not_before=until)
+        in what was asked, and no moment is named unless Slack does."""
+        if not self._works(_IS_WELL):
+            return self._outage(what, remedy, wait, is_silent=is_silent)
+        sentence = f"Slack has trouble with {method}: {what}."
+        if is_silent:
+            self.methods.leave_alone(method, sentence, remedy)
+            self._hush(sentence, remedy)
+        until = None if wait is None else self._clock.now() + wait
+        return SlackLater(sentence, not_before=until, method=method, remedy=remedy)
 
-    def _is_well(self) -> bool:
+    def _outage(
+        self, what: str, remedy: str, wait: timedelta | None, *, is_silent: bool
+    ) -> SlackLater:
+        sentence = f"Slack has trouble: {what}."
+        self._troubles += 1
+        pause = min(_FIRST_PAUSE * 2 ** min(self._troubles - 1, 10), _LONGEST_PAUSE)
+        until = self._clock.now() + (wait or pause)
+        if is_silent or self._silence is not None:
+            self._hush(sentence, remedy, until)
+        return SlackLater(sentence, not_before=until, remedy=remedy)
+
+    def _hush(self, sentence: str, remedy: str, until: datetime | None = None) -> None:
+        """Nobody asks it again in this step."""
+        if self._goes_by_steps:
+            soon = until or self._clock.now() + _FIRST_PAUSE
+            self._silence = SlackLater(sentence, not_before=soon, undone=True, remedy=remedy)
+
+    def _works(self, method: str) -> bool:
+        """Whether Slack answers as it should when it is asked for something simple."""
         try:
-            status, _, data = self._exchange("api.test", {}, None, probe=False)
+            status, _, data = self._exchange(method, {}, None, probe=False)
         except SlackLater:
+            self._hush(f"Slack does not answer {method}.", NOT_REACHED)
             return False
-        return status == 200 and isinstance(data, dict) and data.get("ok") is True
+        return _is_fine(status, data)
 
     def _exchange(
         self, method: str, form: Entry | None, json: Entry | None, *, probe: bool = True
@@ -167,19 +210,24 @@ class SlackCalls:
             what = f"it could not be reached, or did not answer ({type(error).__name__})"
         except (SlackClientError, ValueError, TypeError, LookupError, AttributeError) as error:
             what = f"its answer makes no sense ({type(error).__name__})"
+        if what and not probe:
+            raise SlackLater(what)
         if what:
-            raise self._trouble(what, probe=probe, is_silent=True)
+            raise self._trouble(method, what, NOT_REACHED, is_silent=True)
         return answer.status_code, dict(answer.headers), answer.data
 
     def upload(self, address: str, content: bytes) -> None:
+        self._respect_limits(UPLOAD)
         what = ""
         try:
             with urlopen(Request(address, content, method="POST"), timeout=self._timeout) as answer:
                 answer.read()
         except (OSError, HTTPException) as error:  # the address holds a secret of its own
             what = f"it did not take a file ({type(error).__name__})"
-        if what:
-            raise self._trouble(what, probe=True, is_silent=True)
+        failure = self._trouble(UPLOAD, what, NOT_REACHED, is_silent=True) if what else None
+        self.methods.note(UPLOAD, failure)
+        if failure is not None:
+            raise failure
 
     def _connected(self) -> WebClient:
         if self._client is None:
@@ -188,13 +236,17 @@ class SlackCalls:
             self._client = WebClient(
                 token=self._token,
                 base_url=self._api_url,
-                timeout=self._timeout,
+                timeout=self._timeout,  # type: ignore[arg-type]  # whole seconds or not
                 user_agent_prefix=f"kingdom/{__version__}",
                 retry_handlers=[],
                 logger=silent_logger(),
             )
             self._client.proxy = None  # urllib finds it by itself, and minds no_proxy, too
         return self._client
+
+
+def _is_fine(status: int, data: Any) -> bool:
+    return status == 200 and isinstance(data, dict) and data.get("ok") is True
 
 
 def silent_logger() -> logging.Logger:

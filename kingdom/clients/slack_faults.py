@@ -28,23 +28,43 @@ APP_TOKEN = (
     "and set {variable} to it."
 )
 NEW_TOKEN = "Install the app in the workspace again, and set {variable} to its new token."
+SENDS = "chat.postMessage"
+# With these words Slack refuses a method whatever it is asked for.
+_OF_METHOD = (
+    "access_denied", "deprecated_endpoint", "feature_not_enabled", "method_deprecated",
+    "missing_scope", "no_permission", "paid_only", "paid_teams_only", "team_access_not_granted",
+    "unknown_method", *_LOGIN,
+)  # fmt: skip
+IN_PLACE_OF_SLACK = (
+    "Something else may answer in Slack's place: check slack.api_url in config/local/envoy.yaml, "
+    "and the proxy."
+)
+NOT_REACHED = "Check the network and the proxy of this machine."
 
 
 class SlackLater(TryLater):
     """Not now: a limit, an outage, a line that broke.
 
     `not_before` is None if the trouble may lie in what was asked. Unless `undone`, it may have
-    been done all the same.
+    been done all the same. `method` is the one that fails while Slack is well otherwise.
     """
 
     code = "slack_unavailable"
 
     def __init__(
-        self, sentence: str, *, not_before: datetime | None = None, undone: bool = False
+        self,
+        sentence: str,
+        *,
+        not_before: datetime | None = None,
+        undone: bool = False,
+        method: str = "",
+        remedy: str = "",
     ) -> None:
-        super().__init__(sentence)
+        super().__init__(sentence, remedy=remedy)
         self.not_before = not_before
         self.undone = undone
+        self.method = method
+        self.only_this = method not in ("", SENDS)
 
 
 class SlackLimited(SlackLater):
@@ -52,8 +72,9 @@ class SlackLimited(SlackLater):
 
     code = "slack_limited"
 
-    def __init__(self, sentence: str, not_before: datetime) -> None:
-        super().__init__(sentence, not_before=not_before, undone=True)
+    def __init__(self, method: str, not_before: datetime) -> None:
+        sentence = f"Slack limits how often {method} is called."
+        super().__init__(sentence, not_before=not_before, undone=True, method=method)
 
 
 class SlackShut(SlackLater):
@@ -75,6 +96,11 @@ class SlackRefused(NeverWorks):
         super().__init__(sentence, remedy=remedy, code=code)
         self.error = error
 
+    @property
+    def is_of_method(self) -> bool:
+        """Whether it would be refused whatever it is asked for."""
+        return self.error in _OF_METHOD
+
     def with_remedy(self, remedy: str) -> SlackRefused:
         return SlackRefused(self.sentence, error=self.error, remedy=remedy, code=self.code)
 
@@ -94,12 +120,11 @@ class SlackCrowded(NeverWorks):
 
 
 def limit_in(
-    status: int, headers: Mapping[str, str], error: str, now: datetime
+    method: str, status: int, headers: Mapping[str, str], error: str, now: datetime
 ) -> SlackLimited | None:
     if status != 429 and error not in _LIMITS:
         return None
-    until = now + (wait_named(headers) or _UNSAID_LIMIT)
-    return SlackLimited("Slack limits how much it is asked.", until)
+    return SlackLimited(method, now + (wait_named(headers) or _UNSAID_LIMIT))
 
 
 def wait_named(headers: Mapping[str, str]) -> timedelta | None:
@@ -112,21 +137,23 @@ def wait_named(headers: Mapping[str, str]) -> timedelta | None:
 
 def is_trouble(status: int, data: Any) -> bool:
     """Whether Slack has trouble of its own, or something else answers in its place."""
-    if status >= 500 or status == 408 or not isinstance(data, dict):
+    if status >= 500 or status in (404, 405, 408, 410) or not isinstance(data, dict):
         return True
     error = data.get("error")
     return not isinstance(error, str) or error in _PASSING or " " in error
 
 
-def refusal_in(data: Mapping[str, Any], *, about: str, variable: str, token: str) -> SlackRefused:
+def refusal_in(
+    data: Mapping[str, Any], *, method: str, about: str, variable: str, token: str
+) -> SlackRefused:
     """`about` is the channel or person that was asked for; the token is not repeated."""
     error = _word(data.get("error"), token)
     about = _word(about, token) or "the channel"
     if error == "missing_scope":
-        return _missing_scope(_word(data.get("needed"), token), variable)
+        return _missing_scope(_word(data.get("needed"), token), method, variable)
     if error in _LOGIN:
         return SlackRefused(
-            f"Slack does not accept the token in {variable}: {error}.",
+            f"Slack does not accept the token in {variable} for {method}: {error}.",
             error=error,
             remedy=NEW_TOKEN.format(variable=variable),
             code="slack_login",
@@ -152,13 +179,14 @@ def refusal_in(data: Mapping[str, Any], *, about: str, variable: str, token: str
             remedy="Unarchive it, or name another one in config/local/envoy.yaml.",
             code="slack_no_channel",
         )
-    return SlackRefused(f"Slack refuses: {error}.", error=error)
+    remedy = IN_PLACE_OF_SLACK if error == "unknown_method" else ""
+    return SlackRefused(f"Slack refuses {method}: {error}.", error=error, remedy=remedy)
 
 
-def _missing_scope(needed: str, variable: str) -> SlackRefused:
+def _missing_scope(needed: str, method: str, variable: str) -> SlackRefused:
     scope = needed or "one that Slack does not name"
     return SlackRefused(
-        f"The Slack app lacks a scope: {scope}.",
+        f"The Slack app lacks a scope: {scope} (for {method}).",
         error="missing_scope",
         remedy=f"Add it under OAuth & Permissions, then: {NEW_TOKEN.format(variable=variable)}",
         code="slack_scope",

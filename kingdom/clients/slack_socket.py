@@ -25,6 +25,7 @@ from kingdom.clients.slack_calls import silent_logger
 from kingdom.clients.slack_faults import LONGEST_LIMIT, SlackLater, SlackRefused
 from kingdom.clock import Clock, SystemClock
 from kingdom.errors import KingdomError
+from kingdom.limits import LimitReached, start_thread
 
 if TYPE_CHECKING:
     from slack_sdk.socket_mode.builtin.connection import Connection, ConnectionState
@@ -77,7 +78,7 @@ class SlackSocket:
         self.others = 0  # lines of other programs with the same token, once that is sure
 
     def start(self) -> None:
-        self._thread.start()
+        start_thread(self._thread)
 
     def fileno(self) -> int:
         return self._wakes
@@ -162,8 +163,12 @@ class SlackSocket:
         line.sock.settimeout(_PATIENCE)
         state = ConnectionState()  # type: ignore[no-untyped-call]
         reader = Thread(target=line.run_until_completion, args=(state,), daemon=True)
+        try:
+            start_thread(reader)
+        except LimitReached as limit:
+            line.disconnect()
+            raise SlackLater(limit.sentence, remedy=limit.remedy) from limit
         self._line = line
-        reader.start()
         try:
             self._tend(line)
         finally:

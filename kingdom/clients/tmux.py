@@ -20,6 +20,7 @@ from libtmux.exc import LibTmuxException
 
 from kingdom.clients.scopes import Scopes
 from kingdom.errors import TryLater
+from kingdom.limits import limit_in, no_more_processes
 from kingdom.runtime.errands import Errands
 from kingdom.store.paths import BaseDir
 
@@ -28,6 +29,7 @@ _ENV = "/usr/bin/env"
 _PASSED = ("PATH", "HOME", "LANG", "TERM", "USER", "SHELL")
 # A server that is just ending refuses new sessions.
 _ATTEMPTS, _PAUSE = 5, 0.1
+_NO_FORK = "Resource temporarily unavailable"
 _NO_SERVER = ("no server running", "error connecting", "server exited", "lost server")
 
 
@@ -97,6 +99,8 @@ class Tmux:
             said = self._server.start(name, argv, directory, memory_mb)
             if said.returncode == 0:
                 return
+            if any(_NO_FORK in line for line in said.stderr):
+                raise no_more_processes()
             if not left or not _is_gone(said.stderr):
                 raise TmuxFailed(
                     f"tmux would not start {name}: {' '.join(said.stderr) or 'it says nothing'}.",
@@ -146,4 +150,6 @@ def _asked(act: Callable[[Tmux], Any], tmux: Tmux) -> Any:
     try:
         return act(tmux)
     except (LibTmuxException, OSError) as error:
-        raise TmuxFailed(f"tmux could not be asked: {error}.") from error
+        raise limit_in(error, starting=True) or TmuxFailed(
+            f"tmux could not be asked: {error}."
+        ) from error

@@ -21,12 +21,14 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
+from kingdom import limits
 from kingdom.engines import tree
 from kingdom.engines.output import Echo, cut
 from kingdom.engines.said import write_said
 from kingdom.engines.sandbox.bubblewrap import STOPPED, Box
 from kingdom.engines.sandbox.run import KeysMissing, Sandbox, exit_of, read_keys
 from kingdom.engines.time_limits import LINGERED, Signs, WorkTime, why_to_end
+from kingdom.limits import LimitReached
 from kingdom.store import disk, rights
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
@@ -37,7 +39,7 @@ _ASKS = {
     signal.SIGHUP: "hangup",
     STOP: "stopped",
 }
-FLOODED, NO_SANDBOX = "flooded", "no_sandbox"
+FLOODED, NO_SANDBOX, REFUSED = "flooded", "no_sandbox", "refused"
 LATE = "late_after_seconds"  # in what is said of a check that took too long
 ANNOUNCED = "verify: "  # before each check, in what the soldier said
 _SIGNALS = {signal.SIGCHLD, *_ASKS}
@@ -58,6 +60,8 @@ def main(spec_path: str) -> int:
     stem = spec_path.removesuffix(".json")
     # From here on they wait in line; a hang-up must not end us before the tree is ended.
     signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    for number in _SIGNALS:  # one that is ignored would not even wait
+        signal.signal(number, signal.SIG_DFL)
     spec = read_spec(spec_path)
     try:
         sandbox = None if spec is None else _sandbox(stem, spec)
@@ -69,7 +73,10 @@ def main(spec_path: str) -> int:
         disk.remove(f"{stem}.claim")
         return 0
     wrapper = Wrapper(spec_path, spec, sandbox)
-    report = wrapper.run()
+    try:
+        report = wrapper.run()
+    except LimitReached as limit:
+        report = wrapper.refused(limit)
     disk.replace(f"{stem}.exit", json.dumps(report).encode() + b"\n", sync=False)
     return 0
 
@@ -139,6 +146,12 @@ class Wrapper:
             "over_budget": self._over_budget(),
         }
 
+    def refused(self, limit: LimitReached) -> dict[str, object]:
+        """No program could be started, or no check of its success."""
+        os.write(self._errors, f"{limit}\n".encode())
+        self._end_tree()
+        return {"reason": REFUSED, "ended_at": time.time(), "worked_seconds": 0.0}
+
     def _run_program(self) -> int:
         try:
             program = self._start(_words(self._spec["argv"]), asks_model=True)
@@ -160,7 +173,7 @@ class Wrapper:
     ) -> int:
         me = os.getpid()
         with open(str(self._spec["stdin"]), "rb") as prompt:
-            pid = os.fork()
+            pid = limits.fork()
             if pid == 0:
                 self._become(argv, environment, prompt.fileno(), me, box)
         return pid

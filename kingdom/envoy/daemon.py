@@ -199,8 +199,9 @@ class Envoy:
         if error.not_before is None:
             return self._bus.retry(claim, problem)
         self._bus.defer(claim, error.not_before, problem.message)
-        self._resting_until = error.not_before
-        self._standing.rests(error, error.not_before)
+        if not error.only_this:
+            self._resting_until = error.not_before
+            self._standing.rests(error, error.not_before)
         return PENDING
 
     def _buried(self, claim: Claim, problem: Problem) -> str:
@@ -282,7 +283,7 @@ class Envoy:
                 then = self._take(heard)
                 self._transport.taken(heard)
                 then()
-        self._standing.hears(self._transport.trouble())
+        self._standing.hears(self._transport.trouble(), self._transport.failing())
         return len(replies)
 
     def _pass_over(self, heard: Heard, problem: Problem) -> None:

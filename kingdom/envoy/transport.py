@@ -96,4 +96,7 @@ class Transport(Protocol):
     def trouble(self) -> KingdomError | None:
         """What keeps people from being heard, or heard well, until someone mends it."""
 
+    def failing(self) -> Sequence[KingdomError]:
+        """What else does not work, though people are heard and messages are sent."""
+
     def close(self) -> None: ...

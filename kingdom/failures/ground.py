@@ -114,6 +114,30 @@ OF_GROUND = (
         "Free some space or see to the permissions; work goes on by itself. See: kingdom doctor.",
     ),
     Failure(
+        "few_files",
+        "wait",
+        "No more files can be opened.",
+        "Raise the limit with: ulimit -n 4096, then: kingdom restart. See: kingdom doctor.",
+    ),
+    Failure(
+        "few_processes",
+        "wait",
+        "No more processes or threads can be started.",
+        "End some, or raise the limit with: ulimit -u 4096; work goes on by itself.",
+    ),
+    Failure(
+        "little_memory",
+        "wait",
+        "There is no more memory, or a process may not use more.",
+        "End other programs, or raise the limit with: ulimit -v unlimited.",
+    ),
+    Failure(
+        "small_files",
+        "wait",
+        "A file may not grow any more.",
+        "Raise the limit with: ulimit -f unlimited, then: kingdom restart.",
+    ),
+    Failure(
         "disk_failed",
         "wait",
         "The disk does not give or take what must be known before anything is posted.",

@@ -294,7 +294,7 @@ class General:
         at_once = attempt.adopted
         attempt.reset()
         if not at_once and not attempt.condemned:
-            self._gate.tmux_rests()
+            self._gate.tmux_rests(fate.why)
             self._fail(attempt, "tmux_failed", fate.why)
 
     def _fail(self, attempt: Attempt, code: str, error: str = "") -> None:

@@ -9,9 +9,11 @@ from __future__ import annotations
 from datetime import datetime
 
 from kingdom.engines.choice import availability
+from kingdom.errors import TryLater
 from kingdom.general.control import Control
 from kingdom.general.purse import Purse
 from kingdom.runtime.role import Setting
+from kingdom.runtime.waits import TMUX, Waits
 from kingdom.store import disk
 
 _FIRST_REST, _LONGEST_REST = 1.0, 60.0
@@ -24,6 +26,9 @@ class Gate:
         self._control = control
         self._rests_until = 0.0
         self._rest = _FIRST_REST
+        self._why = ""
+        self._waits = Waits(setting.base, setting.name, TMUX)
+        self._waits.no_more()
         self.reason = ""
         self.on_trial = False  # whether the engine is
         self._engine_until: datetime | None = None
@@ -51,7 +56,7 @@ class Gate:
         if self._control.all_frozen:
             return "All work is frozen."
         if self.rests_for() < float("inf"):
-            return "tmux would not start a session; it is asked again in a while."
+            return f"tmux would not start a session, and is asked again in a while: {self._why}"
         setting = self._setting
         engine = availability(
             setting.config.current.settings,
@@ -63,13 +68,16 @@ class Gate:
         self._engine_until = engine.until
         return self._purse.reason() if engine.available else f"{engine.reason} {engine.remedy}"
 
-    def tmux_rests(self) -> None:
-        """It failed: longer each time."""
+    def tmux_rests(self, why: str) -> None:
+        """It failed: longer each time. What keeps soldiers from being started is told."""
         self._rests_until = self._setting.clock.monotonic() + self._rest
         self._rest = min(self._rest * 2, _LONGEST_REST)
+        self._why = why
+        self._waits.because(TryLater(f"No soldier can be started. {why}", code="tmux_failed"))
 
     def tmux_works(self) -> None:
         self._rest = _FIRST_REST
+        self._waits.no_more()
 
     def engine_rests_for(self) -> float:
         """Seconds until the engine takes work again, if that is known."""

@@ -26,6 +26,7 @@ from kingdom.general.actions.performing import Means, Outcome, perform
 from kingdom.general.checkouts.outgoing import Outgoing
 from kingdom.general.checkouts.repositories import Checkout, Repositories
 from kingdom.general.origin import origin_of
+from kingdom.limits import limit_in
 from kingdom.models.task import Task
 from kingdom.outbound.credentials import Credentials
 from kingdom.runtime import held_actions
@@ -240,7 +241,10 @@ class Grounds:
             return [], []
         try:
             return repositories.keep(os.path.basename(os.path.dirname(checkout.path))), []
-        except Exception as error:  # noqa: BLE001 - what was done outside is told all the same
+        except Exception as error:
+            if (limit := limit_in(error)) is not None:
+                raise limit from error  # all of it is tried again; what is done is not done twice
+            # What was done outside is told all the same.
             self._setting.log.error("task.not_kept", path=checkout.path, error=str(error))
             why = self._masker.text(code_of(error)[1])
             return [checkout.path], [f"what it left in {checkout.path} could not be kept: {why}"]

@@ -102,7 +102,8 @@ class Spec:
 class Ended:
     """How an attempt came to its end.
 
-    `reason`: ended, lingered, asked, stopped, hangup, deadline, no_progress, flooded, lost.
+    `reason`: ended, lingered, asked, stopped, hangup, deadline, no_progress, flooded, refused,
+    no_sandbox, lost.
     """
 
     reason: str

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from kingdom.engines.port import Verdict
 from kingdom.engines.sandbox.metering import TOKENS
 from kingdom.engines.time_limits import STUCK
-from kingdom.engines.wrapper import FLOODED, LATE, NO_SANDBOX
+from kingdom.engines.wrapper import FLOODED, LATE, NO_SANDBOX, REFUSED
 from kingdom.errors import InvalidFile
 from kingdom.failures import FAILURES, Failure
 from kingdom.general import budget
@@ -58,6 +58,7 @@ SOLDIER_S = "soldier"
 # After these the next attempt goes on in the same session of the engine, if there is one.
 CONTINUED = (
     STOPPED,
+    "few_processes",
     "day_budget_spent",
     "soldier_killed",
     "soldier_lost",
@@ -168,6 +169,8 @@ def _fault(
 def _found_fault(
     spec: Spec, ended: Ended, raw: Raw, verdict: Verdict, last_words: str
 ) -> tuple[str, str]:
+    if ended.reason == REFUSED:
+        return "few_processes", last_words
     code, error = _ended_by_us(spec, ended)
     if code:
         return code, error

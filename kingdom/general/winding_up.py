@@ -3,12 +3,15 @@ and what it wants outside is done. The doing is `kingdom.general.grounds`; here 
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
+
 from kingdom.general.actions.jobs import lineage_of
 from kingdom.general.attempt import Attempt
 from kingdom.general.grounds import Aftermath, Grounds, Heard, Wanted, checkout_of, code_of
-from kingdom.general.reporting import Reporter
+from kingdom.general.reporting import WAIT_SECONDS, Reporter
 from kingdom.general.spec import Ended
 from kingdom.general.verdicts import follow
+from kingdom.limits import limit_in
 from kingdom.models.manifest import Manifest, Retry
 from kingdom.runtime.role import Setting, may_pass
 
@@ -57,6 +60,9 @@ class WindingUp:
     def hear(self, attempt: Attempt, heard: Heard) -> None:
         """A fault of ours is no reason to do the work again."""
         if heard.failure is not None:
+            if limit_in(heard.failure) is not None:
+                self._try_again(attempt, timedelta(seconds=WAIT_SECONDS) + self._clock.now())
+                return
             error = str(heard.failure)
             self._setting.log.error("task.not_wound_up", task_id=attempt.task.id, error=error)
             heard_of = f"not done: {code_of(heard.failure)[1]}"
@@ -65,8 +71,13 @@ class WindingUp:
         found: Aftermath = heard.value
         attempt.aftermath = found
         if found.later is not None:
-            pause = max((found.later - self._clock.now()).total_seconds(), 1.0)
-            attempt.try_again_at = self._clock.monotonic() + pause
+            self._try_again(attempt, found.later)
+
+    def _try_again(self, attempt: Attempt, at: datetime) -> None:
+        if attempt.aftermath is None:
+            attempt.aftermath = Aftermath(later=at)
+        pause = max((at - self._clock.now()).total_seconds(), 1.0)
+        attempt.try_again_at = self._clock.monotonic() + pause
 
     def rests_for(self, attempt: Attempt) -> float | None:
         """Until it is tried again, if that is to be."""

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import signal
 from typing import Any
 
 from kingdom.errors import NeverWorks, TryLater
 from kingdom.ops.suite import role_names, unknown_role
 from kingdom.runtime.processes import (
-    PATIENCE,
     START_NOW,
     WARDEN,
     Seat,
+    end_all,
     roles_file,
     send_signal,
     until,
@@ -48,7 +47,7 @@ def restart_role(base: BaseDir, name: str) -> int:
             remedy="Start all of them with: kingdom stop && kingdom start",
         )
     if before is not None:
-        _end(seat, before)
+        end_all([seat])
     send_signal(warden, START_NOW)  # it may be waiting for its backoff
     if not until(lambda: _is_new(seat, before), PATIENCE_WITH_START):
         raise TryLater(
@@ -57,13 +56,6 @@ def restart_role(base: BaseDir, name: str) -> int:
             "started with, so if a token is missing, set it and say: kingdom restart",
         )
     return seat.holder() or 0
-
-
-def _end(seat: Seat, pid: int) -> None:
-    send_signal(pid, signal.SIGTERM)
-    if not until(lambda: seat.holder() != pid, PATIENCE):
-        send_signal(pid, signal.SIGKILL)
-        until(lambda: seat.holder() != pid, PATIENCE)
 
 
 def _is_new(seat: Seat, before: int | None) -> bool:

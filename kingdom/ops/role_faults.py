@@ -1,4 +1,4 @@
-"""What running roles could not handle, and what keeps them waiting, as each wrote it down."""
+"""What running roles could not handle, as each wrote it down."""
 
 from __future__ import annotations
 
@@ -19,24 +19,13 @@ class Failed(NamedTuple):
     at: str
 
 
-class Waits(NamedTuple):
-    """The whole role does nothing until this is over."""
-
-    role: str
-    error: str
-    since: str
-
-
-def role_faults(base: BaseDir) -> tuple[list[Failed], list[Waits]]:
+def role_faults(base: BaseDir) -> list[Failed]:
     failed: list[Failed] = []
-    waits: list[Waits] = []
     for seat in running(base):
         found = _object(read_json(faults_file(base, seat.name)))
         for what, one in _object(found.get("failed")).items():
             failed.append(Failed(seat.name, what, *_texts(one, "error", "at")))
-        if isinstance(found.get("waits"), dict):
-            waits.append(Waits(seat.name, *_texts(found["waits"], "error", "since")))
-    return failed, waits
+    return failed
 
 
 def _object(value: Any) -> dict[str, Any]:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from kingdom.clients.slack import Posted, Slack
 from kingdom.clients.slack_access import find_app_token, find_token
-from kingdom.clients.slack_faults import SlackCrowded, SlackRefused
+from kingdom.clients.slack_faults import SlackCrowded, SlackLater, SlackRefused
 from kingdom.clock import Clock, SystemClock
 from kingdom.envoy.transports.slack.marks import SEEN
 from kingdom.envoy.transports.slack.places import Places, channel_of
-from kingdom.errors import ConfigurationError, NeverWorks
+from kingdom.errors import ConfigurationError, KingdomError, NeverWorks, TryLater
 from kingdom.ops.slack_speakers import Speaker, speakers_in
 from kingdom.ops.status import transport_problem
 from kingdom.runtime.config import load_config
@@ -63,7 +63,8 @@ def manifest() -> dict[str, Any]:
 def trial(
     base: BaseDir, environment: Mapping[str, str], clock: Clock | None = None
 ) -> Iterator[str]:
-    """What was tried and went well, a sentence each; raises at the first thing that did not."""
+    """What was tried and went well, a sentence each; raises what did not. Calls that the envoy can
+    do without for a while are tried to the last, so that each that fails is named."""
     clock = clock or SystemClock()
     settings = load_config(base, environment).settings
     given = settings.envoy.slack
@@ -80,17 +81,69 @@ def trial(
     posted = slack.post(place, {"text": hello})
     try:
         yield f"A test message stands in {place} ({posted.channel})."
-        _read_back(slack, posted)
-        yield "It was found again, and has a reaction."
+        failed = failures(_calls_about(slack, posted, hello))
+        if not failed:
+            yield "It was found again, and has a reaction."
     finally:
         slack.delete(posted)
     yield "It was removed."
+    failed += failures(reading_calls(slack, given))
+    if failed:
+        raise _all_of(failed)
     speakers = speakers_in(given, slack)
     yield _listens_to(speakers)
     yield _try_to_listen(given, environment, clock)
     for problem in (_unknown(speakers), crowded(base, given), _unused(settings.envoy.transport)):
         if problem is not None:
             raise problem
+
+
+def failures(calls: Iterable[Callable[[], object]]) -> list[KingdomError]:
+    """Why each of these that fails does."""
+    found: list[KingdomError] = []
+    for call in calls:
+        try:
+            call()
+        except (SlackLater, SlackRefused) as error:
+            found.append(error)
+    return found
+
+
+def reading_calls(slack: Slack, given: SlackSettings) -> list[Callable[[], object]]:
+    """Those of the envoy's that change nothing in Slack, or nothing that anybody sees."""
+    places = Places(slack, lambda: channel_of(given))
+
+    def newest() -> object:
+        channel = places.id_of("")
+        return channel and next(slack.history(channel, "0", limit=1), {})
+
+    return [
+        lambda: next(slack.joined(), ""),
+        lambda: slack.channel_named("#general"),
+        newest,
+        lambda: slack.user(slack.me().user_id),
+        *([lambda: slack.open_with(given.owner)] if given.owner else []),
+    ]
+
+
+def _calls_about(slack: Slack, posted: Posted, text: str) -> list[Callable[[], object]]:
+    """With a message of one's own: it has a thread and a reaction, and can be changed."""
+    oldest = f"{float(posted.ts) - 1:.6f}"
+    return [
+        lambda: slack.react(posted, SEEN),
+        lambda: slack.unreact(posted, SEEN),
+        lambda: _read_back(slack, posted, oldest),
+        lambda: list(slack.replies(posted.channel, posted.ts, oldest)),
+        lambda: slack.update(posted, {"text": text}),
+        lambda: slack.prepare_upload("kingdom.txt", text.encode()),
+    ]
+
+
+def _all_of(failed: list[KingdomError]) -> KingdomError:
+    """One sentence after the other; what helps is often the same for all."""
+    remedies = dict.fromkeys(one.remedy for one in failed if one.remedy)
+    sentence = " ".join(dict.fromkeys(one.sentence for one in failed))
+    return NeverWorks(sentence, remedy=" ".join(remedies), code=failed[0].code)
 
 
 def _listens_to(speakers: list[Speaker]) -> str:
@@ -111,6 +164,17 @@ def _unknown(speakers: list[Speaker]) -> NeverWorks | None:
         remedy="Correct them in config/local/envoy.yaml; a channel must have the app invited.",
         code="slack_no_channel",
     )
+
+
+def calls_failing(base: BaseDir | None) -> list[KingdomError]:
+    """As the envoy that runs has found."""
+    known = (transport_problem(base) if base else None) or {}
+    calls = known.get("calls")
+    return [
+        TryLater(str(one.get("sentence")), remedy=str(one.get("remedy") or ""))
+        for one in (calls if isinstance(calls, list) else ())
+        if isinstance(one, dict)
+    ]
 
 
 def crowded(base: BaseDir, given: SlackSettings) -> NeverWorks | None:
@@ -152,9 +216,7 @@ def missing_scopes(granted: frozenset[str]) -> NeverWorks | None:
     )
 
 
-def _read_back(slack: Slack, posted: Posted) -> None:
-    slack.react(posted, SEEN)
-    oldest = f"{float(posted.ts) - 1:.6f}"
+def _read_back(slack: Slack, posted: Posted, oldest: str) -> None:
     if not any(one.get("ts") == posted.ts for one in slack.history(posted.channel, oldest)):
         raise SlackRefused(
             "Slack does not show what was just posted.", error="not_shown", code="slack_refused"

@@ -38,7 +38,7 @@ def _speaker(id_: str, slack: Slack) -> Speaker:
             return Speaker(id_, f"{len(slack.group(id_))} people")
         return Speaker(id_, _name(slack, id_) or id_)
     except SlackRefused as refused:
-        if refused.code == "slack_scope":
+        if refused.is_of_method:
             raise
         return Speaker(id_, flaw=_STRANGE.format(kind=kind))
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from kingdom import limits
 from kingdom.clock import SystemClock
 from kingdom.errors import KingdomError, TryLater
 from kingdom.ops.suite import Suite
@@ -36,6 +37,13 @@ class Started:
     failed: dict[str, str] = field(default_factory=dict)
     silent: list[str] = field(default_factory=list)  # neither up nor dead in time
     unmeasured: bool = False  # nobody measures the machine
+
+
+def prepare_limits() -> None:
+    """Raises what this process may raise by itself; refused is what no role could live with."""
+    if (limit := limits.lowest()) is not None:
+        raise limit
+    limits.raise_own()
 
 
 def refuse_second(base: BaseDir) -> None:
@@ -79,6 +87,7 @@ def start(
 ) -> Started:
     """In the background. Comes back when every role has shown life, or died, or kept us waiting."""
     refuse_second(base)
+    prepare_limits()
     _refuse_full_disk(base)
     disk.make_directory(base.logs)
     wanted = [post.name for post in suite.posts()]
@@ -97,6 +106,7 @@ def start(
 def run_here(base: BaseDir, suite: Suite, environment: Mapping[str, str]) -> int:
     """In the foreground, until a signal comes."""
     refuse_second(base)
+    prepare_limits()
     forget_measurements(base, suite)
     os.chdir(base.root)
     return Warden(base, suite, environment).run()

@@ -32,6 +32,7 @@ from kingdom.runtime.processes import (
     roles_file,
 )
 from kingdom.runtime.timekeeping import clock_doubt
+from kingdom.runtime.waits import waits
 from kingdom.store.paths import BaseDir
 from kingdom.store.room import disk_problem
 from kingdom.store.state import read_json
@@ -57,7 +58,6 @@ def status(
     used = measured["usage"] if measured else {}
     settings, problem = _settings(base, environment, now)
     longest = _longest_silence(settings)
-    failed, waits = role_faults(base)
     return {
         "base_dir": base.root,
         "warden": _process(Seat(base, WARDEN), clock),
@@ -68,8 +68,7 @@ def status(
         "health": measured and {key: one for key, one in measured.items() if key not in _APART},
         "budget": measured and measured["budget"],
         "broken_duties": broken_duties(base),
-        "failed": [one._asdict() for one in failed],
-        "waits": [one._asdict() for one in waits],
+        "failed": [one._asdict() for one in role_faults(base)],
         "systemd": _systemd(base, environment),
         "engine": settings and _engine(settings, environment, base),
         "config_problem": problem,
@@ -215,6 +214,8 @@ def _role(
         "restarts": kept.get("restarts", 0),
         "crash_loop": kept.get("crash_loop", False),
         "last_end": kept.get("last_end"),
+        "refused": kept.get("refused"),
+        "waits": waits(base, name) if process or kept.get("last_end") else [],
     }
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from kingdom.runtime.processes import PATIENCE, WARDEN, Seat, end_all, send_signal, until
+from kingdom.runtime.processes import PATIENCE, WARDEN, Seat, end_all, until
 from kingdom.store import disk
 from kingdom.store.paths import BaseDir
 from kingdom.topology import GENERAL_PREFIX, START_ORDER, role_of
@@ -23,6 +23,7 @@ PATIENCE_WITH_WARDEN = PATIENCE * (len(START_ORDER) + 1)
 class Stopped:
     ended: list[str] = field(default_factory=list)
     killed: list[str] = field(default_factory=list)  # would not end by themselves
+    left: list[str] = field(default_factory=list)  # nor when they were killed
 
 
 def running(base: BaseDir) -> list[Seat]:
@@ -51,22 +52,16 @@ def stop(base: BaseDir) -> Stopped:
     warden = Seat(base, WARDEN)
     if warden.is_taken():
         before.append(warden)
-        _end_warden(warden, stopped)
+        stopped.killed += [seat.name for seat in end_all([warden], PATIENCE_WITH_WARDEN)]
     for role in reversed(START_ORDER):
         left = [seat for seat in running(base) if role_of(seat.name) == role]
         stopped.killed += [seat.name for seat in end_all(left)]
-    stopped.ended = [seat.name for seat in before if seat.name not in stopped.killed]
+    stopped.left = [seat.name for seat in before if seat.is_taken()]
+    stopped.killed = [name for name in stopped.killed if name not in stopped.left]
+    stopped.ended = [
+        seat.name for seat in before if seat.name not in (*stopped.killed, *stopped.left)
+    ]
     return stopped
-
-
-def _end_warden(seat: Seat, stopped: Stopped) -> None:
-    pid = seat.holder()
-    if pid is None or not send_signal(pid, signal.SIGTERM):
-        return
-    if not until(lambda: not seat.is_taken(), PATIENCE_WITH_WARDEN):
-        send_signal(pid, signal.SIGKILL)
-        until(lambda: not seat.is_taken(), PATIENCE)
-        stopped.killed.append(seat.name)
 
 
 def end_soldiers(base: BaseDir, environment: Mapping[str, str]) -> list[str]:

@@ -11,7 +11,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
 
-from kingdom.errors import EXIT_FAILED
+from kingdom import limits
+from kingdom.errors import EXIT_FAILED, KingdomError
 from kingdom.runtime.processes import Seat, end_with_parent
 from kingdom.runtime.restarts import Restarts
 from kingdom.runtime.role import Make
@@ -64,6 +65,7 @@ class Child:
     wanted: bool = True
     announced: bool = False  # whether its first start was told of
     last_end: str = ""
+    refused: str = ""  # why it could not even be forked
     hung: dict[str, Any] | None = None  # when it was last ended for that, and after what silence
 
     @property
@@ -82,8 +84,8 @@ def fork(live: Callable[[], int], abandon: Callable[[], None]) -> int:
     flush()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     try:
-        pid = os.fork()
-    except OSError:
+        pid = limits.fork()
+    except (OSError, KingdomError):
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         raise
     if pid:

@@ -50,6 +50,7 @@ class Chronicle:
             "restarts": child.restarts.count,
             "crash_loop": child.restarts.is_looping(now),
             "last_end": child.last_end or None,
+            "refused": child.refused or None,
             "hung": child.hung,
             "next_start_in_seconds": round(child.due - now, 3) if waits else None,
             "told_at": isoformat(self._clock.now()),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import traceback
 from collections.abc import Callable
 
+from kingdom import limits
 from kingdom.runtime.children import flush, fork, leave
 from kingdom.store import disk
 
@@ -19,15 +21,19 @@ def detached(live: Callable[[], int], log: str) -> None:
     """
     output = _opened(log)
     flush()
-    child = os.fork()
+    child = limits.fork()
     if child:
         disk.close_file(output)
-        os.waitpid(child, 0)
+        _, status = os.waitpid(child, 0)
+        if number := os.waitstatus_to_exitcode(status):
+            raise limits.limit_in(OSError(number, ""), starting=True) or OSError(
+                number, os.strerror(number)
+            )
         return
-    code = 1
+    code = errno.EIO
     try:
         os.setsid()
-        if os.fork() == 0:  # no leader of its session, so no terminal can become its own
+        if _forked():  # no leader of its session, so no terminal can become its own
             _redirect(output)
             code = live()
         else:
@@ -36,6 +42,14 @@ def detached(live: Callable[[], int], log: str) -> None:
         traceback.print_exc()
     finally:
         leave(code)
+
+
+def _forked() -> bool:
+    """Whether this is the child; without one, whoever waits hears why."""
+    try:
+        return os.fork() == 0
+    except OSError as error:
+        leave(error.errno or errno.EIO)
 
 
 def attached(live: Callable[[], int], log: str) -> None:

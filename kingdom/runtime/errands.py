@@ -15,6 +15,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from kingdom.limits import LimitReached, start_thread
+
 Act = Callable[[], Any]
 _CLOSED = -1
 
@@ -46,12 +48,22 @@ class Errands:
         return self._read
 
     def ask(self, key: str, act: Act) -> None:
-        if len(self._threads) < self._hands:
-            thread = threading.Thread(target=self._serve, name=self._name, daemon=True)
-            self._threads.append(thread)
-            self._at_work += 1
-            thread.start()
+        """Without any thread, it fails like anything else that can be done later."""
+        try:
+            if len(self._threads) < self._hands:
+                self._add_thread()
+        except LimitReached as limit:
+            if not self._threads:
+                self._answer(Answer(key, failure=limit))
+                return
         self._requests.put((key, act))
+
+    def _add_thread(self) -> None:
+        thread = threading.Thread(target=self._serve, name=self._name, daemon=True)
+        start_thread(thread)
+        self._threads.append(thread)
+        with self._lock:
+            self._at_work += 1
 
     def answers(self) -> list[Answer]:
         with suppress(BlockingIOError):
@@ -72,15 +84,18 @@ class Errands:
 
     def _serve(self) -> None:
         while (request := self._requests.get()) is not None:
-            self._answers.put(_answer(*request))
-            with suppress(BlockingIOError):
-                if self._write != _CLOSED:  # asked for after the end: nobody listens any more
-                    os.write(self._write, b".")
+            self._answer(_answer(*request))
         with self._lock:
             self._at_work -= 1
             is_last = self._at_work == 0
         if is_last:
             self._close_pipe()
+
+    def _answer(self, answer: Answer) -> None:
+        self._answers.put(answer)
+        with suppress(BlockingIOError):
+            if self._write != _CLOSED:  # asked for after the end: nobody listens any more
+                os.write(self._write, b".")
 
     def _close_pipe(self) -> None:
         read, self._read = self._read, _CLOSED

@@ -4,7 +4,7 @@ Not for what may pass by itself, such as a full disk or a service that is down: 
 waits for that. Anything else the same thing would meet again at every start.
 
 Writes `state/{role}/faults.json`, which `kingdom status` and `kingdom doctor` read: what failed in
-this life of the role, and what it waits for now. The next start removes it.
+this life of the role. The next start removes it.
 """
 
 from __future__ import annotations
@@ -48,7 +48,6 @@ class Faults:
         self._log = log
         self._logged: set[tuple[str, str]] = set()
         self._failed: dict[str, dict[str, str]] = {}
-        self._waits: dict[str, str] | None = None
 
     def begin(self) -> None:
         """What a former life met is over."""
@@ -65,14 +64,6 @@ class Faults:
                 raise
             self._note(what, error)
             self._set_aside(what, set_aside, Problem(CODE, self._sentence(error)))
-
-    def waits_for(self, sentence: str) -> None:
-        """Why the whole role cannot go on just now; empty when it does."""
-        if sentence == (self._waits or {}).get("error", ""):
-            return
-        now = isoformat(self._clock.now())
-        self._waits = {"error": sentence, "since": now} if sentence else None
-        self._write()
 
     def _sentence(self, error: Exception) -> str:
         name = type(error).__name__
@@ -103,7 +94,7 @@ class Faults:
 
     def _write(self) -> None:
         with suppress(OSError):  # the log has it
-            write_json(self._path, {"failed": self._failed, "waits": self._waits}, sync=False)
+            write_json(self._path, {"failed": self._failed}, sync=False)
 
 
 def kind_of(error: Exception) -> str:

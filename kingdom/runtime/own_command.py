@@ -18,7 +18,8 @@ from kingdom.store.paths import BaseDir
 
 NAME = "kingdom"
 _START = (
-    "import sys; sys.path.append({root!r}); from kingdom.__main__ import main; sys.exit(main())"
+    "import sys; sys.path.append({root!r}); sys.dont_write_bytecode = True; "
+    "from kingdom.__main__ import main; sys.exit(main())"
 )
 _LARGEST = 64 * 1024
 

@@ -15,7 +15,9 @@ import signal
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from types import FrameType
+from typing import NamedTuple
 
+from kingdom import pids
 from kingdom.clock import Clock, SystemClock
 from kingdom.errors import NeverWorks
 from kingdom.store import disk, leftovers
@@ -57,6 +59,20 @@ class AlreadyRuns(NeverWorks):
             remedy="See it with: kingdom status; end it with: kingdom stop",
         )
         self.pid = pid
+
+
+class Process(NamedTuple):
+    """One that runs: pids come again, so its start tells it from another."""
+
+    pid: int
+    start: int
+
+    def is_alive(self) -> bool:
+        return pids.started(self.pid) == self.start
+
+    def send(self, *numbers: int) -> bool:
+        """Whether it was there to get them."""
+        return self.is_alive() and all(send_signal(self.pid, number) for number in numbers)
 
 
 class Seat:
@@ -113,6 +129,14 @@ class Seat:
             text = b""
         return int(text) if text.isdigit() else held_by(self._lock)
 
+    def process(self) -> Process | None:
+        """The same, told from one that has its pid later."""
+        if not until(lambda: not self.is_taken() or self.holder() is not None, _MOMENT):
+            return None
+        pid = self.holder()
+        start = None if pid is None else pids.started(pid)
+        return Process(pid, start) if pid is not None and start is not None else None
+
     def beat(self) -> None:
         disk.write_over(self._heartbeat, b"%017.3f\n" % SystemClock().monotonic())
 
@@ -142,17 +166,24 @@ def _changed(path: str) -> float | None:
 
 
 class EndAsked:
-    """Whether a signal asked this process to end, and a descriptor that wakes it up then."""
+    """Whether a signal asked this process to end, and a descriptor that wakes it up then.
+
+    Whatever the one who started it has blocked or ignored: it would be deaf, or take no notice of
+    the end of its children.
+    """
 
     def __init__(self, *more: signal.Signals) -> None:
         self.signal: int | None = None
         self.times = 0
         self.others: set[int] = set()
         self._read, self._write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-        self._before = {number: signal.getsignal(number) for number in (*ENDING, *more)}
+        numbers = (*ENDING, signal.SIGCHLD, *more)
+        self._before = {number: signal.getsignal(number) for number in numbers}
         self._woken_before = signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
-        for number in self._before:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        for number in (*ENDING, *more):
             signal.signal(number, self._note)
+        self._blocked_before = signal.pthread_sigmask(signal.SIG_SETMASK, ())
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         if number in ENDING:
@@ -180,6 +211,7 @@ class EndAsked:
             return
 
     def close(self) -> None:
+        signal.pthread_sigmask(signal.SIG_SETMASK, self._blocked_before)
         signal.set_wakeup_fd(self._woken_before)
         for number, handler in self._before.items():
             signal.signal(number, handler)
@@ -226,14 +258,11 @@ def until(
 
 
 def end_all(seats: Iterable[Seat], patience: float = PATIENCE) -> list[Seat]:
-    """Asks every holder to end, and kills those that do not; answers who had to be killed."""
-    held = [seat for seat in seats if _signalled(seat, signal.SIGTERM)]
-    until(lambda: not any(seat.is_taken() for seat in held), patience)
-    killed = [seat for seat in held if _signalled(seat, signal.SIGKILL)]
-    until(lambda: not any(seat.is_taken() for seat in killed), patience)
-    return killed
-
-
-def _signalled(seat: Seat, number: int) -> bool:
-    pid = seat.holder()
-    return pid is not None and send_signal(pid, number)
+    """Asks every holder to end, and kills those that do not; answers who had to be killed. One that
+    was suspended goes on first, to end in order."""
+    found = [(seat, process) for seat in seats if (process := seat.process()) is not None]
+    held = [one for one in found if one[1].send(signal.SIGTERM, signal.SIGCONT)]
+    until(lambda: not any(process.is_alive() for _, process in held), patience)
+    killed = [(seat, process) for seat, process in held if process.send(signal.SIGKILL)]
+    until(lambda: not any(process.is_alive() for _, process in killed), patience)
+    return [seat for seat, _ in killed]

@@ -17,10 +17,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from kingdom.bus.files.bus import FileBus
+from kingdom.bus.files.guard import refused
 from kingdom.bus.opening import open_bus
 from kingdom.bus.port import Accept
 from kingdom.clock import Clock, RunningClock
 from kingdom.errors import EXIT_DONE, EXIT_FAILED, KingdomError, NeverWorks, TryLater
+from kingdom.limits import limit_in
 from kingdom.runtime.faults import Faults
 from kingdom.runtime.internal_log import InternalLog
 from kingdom.runtime.logging import configure, get_logger
@@ -28,6 +30,7 @@ from kingdom.runtime.measures import Measures
 from kingdom.runtime.notify import Notifier
 from kingdom.runtime.own_output import OwnOutput
 from kingdom.runtime.processes import LONGEST_REST, EndAsked, Seat, keep_memory_private
+from kingdom.runtime.waits import Waits
 from kingdom.store.locks import Lock
 from kingdom.store.paths import BaseDir
 from kingdom.store.state import unread
@@ -127,6 +130,7 @@ def run(
             return EXIT_DONE
         keep_memory_private()
         patience.beat = lambda: _beat(seat, lock, notifier)
+        patience.waits = Waits(base, name)
         return _sit(
             seat,
             lock,
@@ -169,13 +173,17 @@ def _sit(
 ) -> int:
     log = get_logger()
     try:
-        return _live(lock, patience, notifier, make, prepare)
-    except KingdomError as error:
-        log.error("role.failed", error=str(error), code=error.code)
-        return error.exit_code
-    except Exception:
-        log.exception("role.crashed")
-        return EXIT_FAILED
+        code = _live(lock, patience, notifier, make, prepare)
+        patience.say_why_it_waits(None)
+        return code
+    except Exception as error:  # whatever it is, the warden starts it again
+        known = limit_in(error) or error
+        if not isinstance(known, KingdomError):
+            log.exception("role.crashed")
+            return EXIT_FAILED
+        patience.say_why_it_waits(known)
+        log.error("role.failed", error=str(known), code=known.code)
+        return known.exit_code
     finally:
         if lock.is_in_place():
             seat.leave()
@@ -234,11 +242,12 @@ class _Patience:
     def __init__(self, asked: EndAsked) -> None:
         self.asked = asked
         self.beat: Callable[[], None] = lambda: None  # nothing, before there is a seat
-        self.waits_for: Callable[[str], None] = lambda sentence: None  # told why it pauses
+        self.waits: Waits | None = None
         self._pause = 0.0
 
     def obtain(self, act: Callable[[], T]) -> T | None:
-        """What it answers, tried while the machine refuses; None if asked to end before."""
+        """What it answers, tried while the machine refuses; None if asked to end before. One that
+        may open no more files ends: what it has opened so far would only be in the way."""
         found: list[T] = []
         while not self.asked and not found:
             self.tries(lambda: found.append(act()), of_machine_only=True)
@@ -248,26 +257,35 @@ class _Patience:
         """Whether it could be done; after one that may work another time, a pause."""
         try:
             act()
-        except (TryLater, OSError) as error:
+        except (TryLater, OSError, RuntimeError) as error:
             waits = (
                 is_of_machine(error) if of_machine_only else may_pass(error) or _is_mendable(error)
             )
             if not waits:
                 raise
-            code = error.code if isinstance(error, TryLater) else "disk_refused"
-            self._wait_for_better_times(str(error), code)
+            if of_machine_only and limit_in(error) is not None:
+                raise
+            self._wait_for_better_times(_in_our_words(error))
             return False
         self._pause = 0.0
-        self.waits_for("")
+        self.say_why_it_waits(None)
         return True
 
-    def _wait_for_better_times(self, sentence: str, code: str) -> None:
+    def _wait_for_better_times(self, error: KingdomError) -> None:
         self._pause = min(self._pause * 2, LONGEST_PAUSE) or FIRST_PAUSE
-        self.waits_for(sentence)
-        get_logger().warning("role.paused", error=sentence, code=code, seconds=self._pause)
+        self.say_why_it_waits(error)
+        get_logger().warning("role.paused", error=str(error), code=error.code, seconds=self._pause)
         with suppress(OSError):  # a full disk may be what it waits for
             self.beat()
         self.asked.pause(self._pause)
+
+    def say_why_it_waits(self, error: KingdomError | None) -> None:
+        if self.waits is None:
+            return
+        if error is None:
+            self.waits.no_more()
+        else:
+            self.waits.because(error)
 
 
 def may_pass(error: Exception) -> bool:
@@ -277,7 +295,7 @@ def may_pass(error: Exception) -> bool:
 
 def is_of_machine(error: Exception) -> bool:
     """Whether it is the machine that refuses, and only for a while."""
-    return _errno(error) in PASSING
+    return _errno(error) in PASSING or limit_in(error) is not None
 
 
 def _is_mendable(error: Exception) -> bool:
@@ -287,6 +305,13 @@ def _is_mendable(error: Exception) -> bool:
 def _errno(error: Exception) -> int | None:
     cause = error if isinstance(error, OSError) else error.__cause__
     return cause.errno if isinstance(cause, OSError) else None
+
+
+def _in_our_words(error: Exception) -> KingdomError:
+    known = limit_in(error) or error
+    if isinstance(known, KingdomError):
+        return known
+    return refused(known) if isinstance(known, OSError) else TryLater(str(known))
 
 
 class _Loop:
@@ -303,7 +328,6 @@ class _Loop:
         self._asked = patience.asked
         self._said_unread: dict[str, str] = {}
         setting.faults.begin()
-        patience.waits_for = setting.faults.waits_for
 
     def begin(self) -> bool:
         """Recover and start, as often as it takes; False if it was asked to end before."""

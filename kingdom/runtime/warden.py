@@ -19,6 +19,7 @@ from itertools import groupby
 from kingdom import __version__
 from kingdom.clock import Clock, RunningClock, isoformat
 from kingdom.errors import EXIT_DONE, EXIT_FAILED, KingdomError
+from kingdom.limits import LimitReached, limit_in
 from kingdom.runtime.children import Child, Notice, Post, Wanted, fork, how_it_ended
 from kingdom.runtime.chronicle import SYSTEM, Chronicle
 from kingdom.runtime.logging import configure, get_logger
@@ -215,8 +216,12 @@ class Warden:
 
     def _start(self, child: Child) -> None:
         child.due = self._clock.monotonic() + FIRST_DELAY  # should it not even come to a fork
-        child.pid = fork(lambda: self._be(child.post), self._abandon)
-        child.kill_at = None
+        try:
+            child.pid = fork(lambda: self._be(child.post), self._abandon)
+        except LimitReached as limit:
+            self._not_started(child, limit)
+            return
+        child.kill_at, child.refused = None, ""
         child.restarts.started(self._clock.monotonic())
         if child.restarts.count:
             self._log.warning("warden.role_restarted", target=child.post.name, pid=child.pid)
@@ -224,6 +229,16 @@ class Warden:
                 WARDEN, "recovery.session_restarted", target=child.post.name, pid=child.pid
             )
         self._write()
+
+    def _not_started(self, child: Child, limit: LimitReached) -> None:
+        """It is tried again; whoever waits for it hears why, and so does who asks later."""
+        if child.refused != str(limit):
+            child.refused = str(limit)
+            self._log.error("warden.role_not_started", target=child.post.name, error=str(limit))
+            self._write()
+        if not child.announced:
+            child.announced = True
+            self._tell(Notice(child.post.name, 0, str(limit).rstrip(".")))
 
     def _abandon(self) -> None:
         """In a child: nothing of the warden's is left open."""
@@ -244,8 +259,11 @@ class Warden:
         except KingdomError as error:
             self._log.error("role.failed", role=post.name, error=str(error), code=error.code)
             return error.exit_code
-        except Exception:  # noqa: BLE001 - it came before the role had a log of its own
-            self._log.exception("role.crashed", role=post.name)
+        except Exception as error:  # noqa: BLE001 - it came before the role had a log of its own
+            if (limit := limit_in(error)) is not None:
+                self._log.error("role.failed", role=post.name, error=str(limit), code=limit.code)
+            else:
+                self._log.exception("role.crashed", role=post.name)
             return EXIT_FAILED
 
     # Death
@@ -309,6 +327,7 @@ class Warden:
         if child.pid is not None and child.kill_at is None:
             child.kill_at = self._clock.monotonic() + self._patience
             send_signal(child.pid, signal.SIGTERM)
+            send_signal(child.pid, signal.SIGCONT)  # a suspended one could not end in order
 
     def _kill_overdue(self, *, at_once: bool = False) -> None:
         now = self._clock.monotonic()

@@ -14,6 +14,7 @@ from typing import Any, Self
 
 from kingdom.clock import isoformat
 from kingdom.errors import KingdomError, NeverWorks, TryLater
+from kingdom.limits import limit_in
 from kingdom.models.fields import read_timestamp
 from kingdom.runtime.errands import Errands
 from kingdom.runtime.role import Setting
@@ -183,8 +184,9 @@ class Post:
         )
 
     def _as_ours(self, failure: Exception) -> KingdomError:
-        if isinstance(failure, KingdomError):
-            return failure
+        known = limit_in(failure) or failure
+        if isinstance(known, KingdomError):
+            return known
         self._setting.log.error("watcher.crashed", watcher=self.name, exc_info=failure)
         return TryLater(
             f"The {self.name} watcher failed: {type(failure).__name__}.",

@@ -30,6 +30,7 @@ SENTENCES: dict[str, str] = {
     ),
     "envoy_not_shown": "(not shown, it has a secret in it)",
     "envoy_attached": "The whole text is attached ({characters} characters).",
+    "envoy_not_attached": "It could not be attached; read it with: kingdom queue show {id}",
     "envoy_trial": "A test of the connection; this message is removed at once.",
     "envoy_part": "Part {number} of {of}",
     "envoy_daily_report": "Daily report, {date}",

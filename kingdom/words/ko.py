@@ -36,6 +36,7 @@ SENTENCES: dict[str, str] = {
     ),
     "envoy_not_shown": "(비밀 값이 들어 있어 보이지 않습니다)",
     "envoy_attached": "전체 내용은 첨부 파일에 있습니다({characters}자).",
+    "envoy_not_attached": "첨부하지 못했습니다. 다음 명령으로 읽으세요: kingdom queue show {id}",
     "envoy_trial": "연결을 확인하는 메시지이며 곧 지워집니다.",
     "envoy_part": "{of}개 중 {number}번째",
     "envoy_daily_report": "일일 보고, {date}",

@@ -185,6 +185,49 @@ def test_trouble_with_one_request_alone_is_told_apart(
     assert caught.value.not_before is None
 
 
+def test_a_method_that_does_not_answer_is_left_alone_for_longer_each_time(
+    server: FakeSlack, slack: Slack, clock: MovableClock
+) -> None:
+    server.faults.append(Fault("users.info", lost="before", left=1_000))
+    asked = 0
+    for _ in range(3600):
+        with pytest.raises(SlackLater, match=r"Slack has trouble with users\.info") as caught:
+            slack.user(OWNER)
+        asked += caught.value.not_before is None
+        clock.advance(1)
+    assert asked <= 6 + 3600 / 300, "who asks has waited for it no more often"
+    assert slack.me().name == "kingdom", "the others are asked as ever"
+    assert [one.sentence for one in slack.failing()] == [caught.value.sentence]
+    server.faults.clear()
+    clock.advance(300)
+    slack.user(OWNER)
+    assert slack.failing() == []
+
+
+def test_a_limit_that_is_met_once_is_no_failure_and_an_old_failure_is_forgotten(
+    server: FakeSlack, slack: Slack, clock: MovableClock
+) -> None:
+    server.faults.append(Fault("users.info", status=429, headers={"Retry-After": "9"}, left=2))
+    for failing in (0, 1):
+        with pytest.raises(SlackLimited):
+            slack.user(OWNER)
+        assert len(slack.failing()) == failing
+        clock.advance(10)
+    clock.advance(3600)
+    assert slack.failing() == []
+
+
+def test_a_token_that_one_method_does_not_accept_is_not_revoked(
+    server: FakeSlack, clock: MovableClock
+) -> None:
+    slack = Slack(TOKEN, server.url, clock=clock, knock_again=timedelta(minutes=1))
+    server.faults.append(Fault("users.info", error="not_allowed_token_type"))
+    with pytest.raises(SlackRefused, match=r"SLACK_BOT_TOKEN for users\.info"):
+        slack.user(OWNER)
+    assert slack.shut is None
+    slack.post("C0KINGDOM", HELLO)
+
+
 def test_nobody_answers(server: FakeSlack, clock: MovableClock) -> None:
     slack = Slack(TOKEN, "http://127.0.0.1:9/api/", clock=clock)
     with pytest.raises(SlackLater, match="could not be reached") as caught:

@@ -56,7 +56,7 @@ def test_a_group_that_slack_does_not_tell_keeps_no_other_from_being_heard(
     assert len(heard.events()) == 2
 
 
-def test_within_a_thread_nobody_overtakes_whom_slack_has_not_told_of_yet(
+def test_also_in_the_same_thread_nobody_waits_for_someone_whom_slack_does_not_tell_of(
     heard: Scene, clock: MovableClock
 ) -> None:
     server = heard.server
@@ -64,14 +64,15 @@ def test_within_a_thread_nobody_overtakes_whom_slack_has_not_told_of_yet(
     heard.begin(allowed=("S0TEAM",))
     thread = heard.ask()
     server.faults.append(Fault(MEMBERS, **LIMIT))
-    server.says("C0KINGDOM", "first", user=STRANGER, thread_ts=thread)
+    first = server.says("C0KINGDOM", "first", user=STRANGER, thread_ts=thread)
     server.pass_time(5)
-    second = server.says("C0KINGDOM", "second", thread_ts=thread)
-    heard.hears(server.says("D0OWNER", "hello"))
-    assert heard.answers() == []
+    heard.hears(server.says("C0KINGDOM", "second", thread_ts=thread))
+    assert heard.answers() == [("second", "ada")]
+    assert first not in server.lines.acknowledged
     clock.advance(61)
-    heard.hears(second)
-    assert heard.answers() == [("first", "eve")]
+    heard.hears(first)
+    assert heard.answers() == [("second", "ada")]
+    assert heard.notices() == ["Thank you; this question has been answered already."]
 
 
 @pytest.mark.parametrize("where", ["thread", "direct"])

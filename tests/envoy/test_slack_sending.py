@@ -273,6 +273,24 @@ def test_a_limit_that_was_met_while_the_clock_was_ahead_is_not_waited_for(
     assert ids(server) == [(FIRST, 1)]
 
 
+def test_a_message_that_has_to_be_looked_for_first_keeps_no_other(
+    base: BaseDir, server: FakeSlack, slack_life: Callable[[], Life], clock: MovableClock
+) -> None:
+    limit = Fault("conversations.history", status=429, headers={"Retry-After": "45"}, left=1_000)
+    server.faults.append(limit)
+    publish(base, start(1), message(2, task_id="task-20260207-002"))
+    claim_and_die(base, "messages", "envoy", FIRST)
+    life = slack_life()
+    for _ in range(3):
+        life.go()
+        clock.advance(60)
+    assert ids(server) == [("msg-20260207-002", 1)]
+    server.faults.clear()
+    clock.advance(60)
+    life.go()
+    assert ids(server) == [("msg-20260207-002", 1), (FIRST, 1)]
+
+
 def test_an_outage_of_hours_costs_no_message(
     base: BaseDir, server: FakeSlack, slack_life: Callable[[], Life], clock: MovableClock
 ) -> None:
@@ -495,29 +513,74 @@ def test_a_very_long_text_is_attached_once(
     assert server.uploads[attached["files"][0]["id"]]["content"] == b"x" * 100_000
 
 
+@pytest.mark.parametrize("lost", ["", "before"])
+def test_a_file_that_slack_does_not_take_keeps_nothing_from_being_said(
+    base: BaseDir,
+    server: FakeSlack,
+    slack_life: Callable[[], Life],
+    clock: MovableClock,
+    lost: str,
+) -> None:
+    server.faults.append(
+        Fault("files.*", error="" if lost else "missing_scope", lost=lost, left=1_000)
+    )
+    publish(base, start(1, content="x" * 100_000))
+    life = slack_life()
+    for _ in range(4):
+        life.go()
+        clock.advance(60)
+    assert counts(base) == {"messages/sent": 1}
+    said, instead = server.in_channel()
+    assert instead["thread_ts"] == said["ts"]
+    assert instead["text"] == f"It could not be attached; read it with: kingdom queue show {FIRST}"
+    slack_life().go()
+    assert len(server.in_channel()) == 2
+
+
+def test_a_file_that_slack_does_not_take_at_first_is_attached_a_little_later(
+    base: BaseDir, server: FakeSlack, slack_life: Callable[[], Life], clock: MovableClock
+) -> None:
+    limit = Fault("files.completeUploadExternal", status=429, headers={"Retry-After": "1"})
+    server.faults.append(limit)
+    publish(base, start(1, content="x" * 100_000), message(2, task_id="task-20260207-002"))
+    life = slack_life()
+    life.go()
+    assert counts(base) == {"messages/pending": 1, "messages/sent": 1}, "nobody waits for it"
+    clock.advance(5)
+    life.go()
+    assert counts(base) == {"messages/sent": 2}
+    assert "files" in server.in_channel()[-1]
+
+
 def test_the_missing_scope_is_named_where_the_message_lies(
     base: BaseDir, server: FakeSlack, slack_life: Callable[[], Life]
 ) -> None:
-    server.scopes -= {"files:write"}
-    publish(base, start(1, content="x" * 100_000))
+    server.scopes -= {"chat:write"}
+    publish(base, start(1))
     slack_life().go()
     told = load(base, "messages/dead", FIRST)["delivery"]["last_error_message"]
-    assert "files:write" in told
+    assert "chat:write (for chat.postMessage)" in told
 
 
 def test_what_was_half_said_is_completed_when_a_person_tries_it_again(
     base: BaseDir, server: FakeSlack, slack_life: Callable[[], Life]
 ) -> None:
-    server.scopes -= {"files:write"}
-    publish(base, start(1, content="x" * 100_000))
-    slack_life().go()
+    publish(base, start(1, content=LONG))
+    life = slack_life()
+
+    def only_once(stage: str, method: str) -> None:
+        if (stage, method) == ("done", "chat.postMessage"):
+            server.faults.append(Fault(error="not_in_channel"))
+
+    server.hook = only_once
+    life.go()
+    server.hook = lambda stage, method: None
+    server.faults.clear()
     assert ids(server) == [(FIRST, 1)]
-    server.scopes |= {"files:write"}
     write_format(base)
     assert kingdom("queue", "retry", FIRST, base=base).code == 0
     slack_life().go()
-    said, attached = server.in_channel()
-    assert attached["thread_ts"] == said["ts"]
+    assert ids(server) == [(FIRST, 1), (FIRST, 2), (FIRST, 3)]
     assert counts(base) == {"messages/sent": 1}
 
 

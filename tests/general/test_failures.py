@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from kingdom.bus.port import Claim, Problem
-from tests.support.barracks import Barracks, environment
+from kingdom.runtime.waits import waits
+from tests.support.barracks import NAME, Barracks, environment
 from tests.support.processes import is_alive
 from tests.support.soldiers import ALONE, DEAF, SPREAD, STAY, is_up, ran, report
 from tests.support.waiting import eventually
@@ -209,16 +210,33 @@ def test_without_tmux_work_waits_and_the_log_says_what_is_missing(barracks: Barr
         life.until(lambda: barracks.result(id_), "it goes on by itself")
 
 
-def test_a_tmux_that_refuses_costs_no_attempt(barracks: Barracks) -> None:
+@pytest.mark.parametrize(
+    ("says", "sentence"),
+    [
+        ("no more ptys", "no more ptys"),
+        (
+            "create window failed: fork failed: Resource temporarily unavailable",
+            "No more processes or threads can be started",
+        ),
+    ],
+)
+def test_a_tmux_that_refuses_costs_no_attempt(barracks: Barracks, says: str, sentence: str) -> None:
     barracks.package()
     (id_,) = barracks.publish()
-    with barracks.general(env=barracks.with_tmux("echo no more ptys >&2; exit 1")) as life:
+    with barracks.general(env=barracks.with_tmux(f"echo {says} >&2; exit 1")) as life:
         life.until(lambda: "task.waits" in life.said.getvalue(), "it is put off")
         place, task = barracks.task(id_)
         assert (place, task["retry_count"], task["delivery"]["attempt_count"]) == ("pending", 0, 0)
-        assert "no more ptys" in task["delivery"]["last_error_message"]
+        assert sentence in task["delivery"]["last_error_message"]
         assert barracks.sessions() == []
         assert barracks.leftovers() == []
+        (told,) = waits(barracks.base, NAME)
+        assert told["sentence"].startswith("No soldier can be started.")
+        assert sentence in told["sentence"]
+        barracks.with_tmux(f'PATH={os.environ["PATH"]} exec tmux "$@"')
+        barracks.clock.shift(100)
+        life.until(lambda: barracks.result(id_), "it goes on by itself")
+        assert waits(barracks.base, NAME) == []
 
 
 def test_a_tmux_that_hangs_holds_up_nothing_else(barracks: Barracks) -> None:

@@ -8,7 +8,7 @@ import os
 import pkgutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -67,11 +67,12 @@ def kingdom(
     cwd: str | Path = "/",
     env: Mapping[str, str] | None = None,
     command: Sequence[str] = (),
+    around: Callable[[Callable[[], object]], int] = in_child,
 ) -> Said:
     """Run it to its end. `base` is passed as `--base-dir` before the command.
 
     The process is a copy of this one, which has all imported already; with a `command`, one that
-    begins from nothing.
+    begins from nothing. `around` makes the copy.
     """
     typed = [*(("--base-dir", base.root) if base else ()), *words]
     given = stdin.encode() if isinstance(stdin, str) else stdin
@@ -90,7 +91,7 @@ def kingdom(
             ).returncode  # fmt: skip
         else:
             descriptors = [file.fileno() for file in files]
-            code = in_child(
+            code = around(
                 lambda: run_main(
                     typed, descriptors, str(cwd), surroundings, step_down=bool(command)
                 )

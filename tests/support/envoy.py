@@ -82,6 +82,9 @@ class Willing:
 
     def trouble(self) -> None: ...
 
+    def failing(self) -> tuple[()]:
+        return ()
+
     def close(self) -> None: ...
 
 

@@ -1,7 +1,8 @@
 """Small roles whose behaviour lies in files, for tests of what runs roles.
 
 `orders/{name}` in the base directory says what the role does: `crash` (as it starts), `hang` (deaf
-to signals), `busy` (a full disk), `tell` (who may look into it), or nothing special.
+to signals), `busy` (a full disk), `few files` (it may open no more), `tell` (who may look into it),
+or nothing special.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -62,6 +64,11 @@ class Puppet:
         note(self._base, self.name, "step")
         if self._order() == "busy":
             raise OSError(errno.ENOSPC, "No space left on device")
+        if self._order() == "few files":
+            _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (64, hard))
+            while True:
+                os.dup(0)
         eventually(lambda: self._order() != "hang", f"{self.name} may go on")
         return 60.0
 

@@ -22,7 +22,8 @@ from tests.support.slack_workspace import BOT, OWNER, Entry, Workspace
 @dataclass
 class Fault:
     """`lost`: "before" the line breaks and nothing was done, "after" it was done, "inside" the
-    answer breaks off. `status` or `error` answers that without doing it; with `done`, after it."""
+    answer breaks off; "hang" nobody answers. `status` or `error` answers that without doing it;
+    with `done`, after it."""
 
     method: str = "chat.postMessage"
     lost: str = ""
@@ -44,6 +45,7 @@ class FakeSlack(Workspace):
         super().__init__()
         self.faults: list[Fault] = []
         self.lines = Lines()
+        self.released = threading.Event()  # what hangs goes on
         self.hook: Callable[[str, str], None] = lambda stage, method: None
         self._server = _Server(("127.0.0.1", 0), _Handler)
         self._server.slack = self
@@ -60,6 +62,7 @@ class FakeSlack(Workspace):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self.released.set()
         self.lines.drop()
         self._server.shutdown()
         self._thread.join()
@@ -79,6 +82,7 @@ class FakeSlack(Workspace):
         kind = "im" if channel.startswith("D") else "channel"
         event = message | {"channel": channel, "channel_type": kind}
         payload = {"type": "event_callback", "event_id": f"Ev{message['ts']}", "event": event}
+        payload["authorizations"] = [{"team_id": "T0ACME", "user_id": BOT, "is_bot": True}]
         return self.lines.deliver("events_api", payload)
 
     def presses(self, message: Entry, number: int, *, user: str = OWNER, **fields: Any) -> str:
@@ -135,7 +139,9 @@ class _Handler(QuietHandler):
         method = "upload" if path.startswith("/upload/") else path.removeprefix("/api/")
         fault = slack.fault_for(method)
         slack.hook("received", method)
-        if fault.lost == "before":
+        if fault.lost == "hang":
+            slack.released.wait()
+        if fault.lost in ("before", "hang"):
             return
         status, answer = self._act(method, path, sent, fault)
         slack.hook("done", method)

@@ -19,7 +19,7 @@ from kingdom.envoy.questions import Question, Questions
 from kingdom.envoy.rendering import Rendering, on_one_line
 from kingdom.envoy.threads import stands_alone
 from kingdom.envoy.transport import Heard, Reply, Thread
-from kingdom.errors import TryLater
+from kingdom.errors import KingdomError, TryLater
 from kingdom.models.message import MessageBase
 from kingdom.store import disk
 from kingdom.store.log_files import put_away
@@ -139,6 +139,9 @@ class Console:
 
     def trouble(self) -> None:
         """The console is there, or sending says what is wrong with it."""
+
+    def failing(self) -> Sequence[KingdomError]:
+        return ()
 
     def close(self) -> None: ...
 

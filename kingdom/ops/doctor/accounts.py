@@ -19,7 +19,7 @@ from kingdom.clients.waits import http_date
 from kingdom.clock import SystemClock
 from kingdom.errors import KingdomError, TryLater
 from kingdom.ops.doctor.finding import PROBLEM, WARNING, Finding, Patient, fine
-from kingdom.ops.slack_app import crowded, missing_scopes
+from kingdom.ops.slack_app import calls_failing, crowded, failures, missing_scopes, reading_calls
 from kingdom.sentinel.watchers.jira_query import composed, zone_of
 from kingdom.settings.envoy import Slack as SlackSettings
 from kingdom.settings.sentinel import GithubWatcher, JiraWatcher
@@ -135,6 +135,8 @@ def slack(patient: Patient) -> Iterator[Finding]:
     missing = missing_scopes(client.scopes)
     if missing is not None:
         yield Finding(PROBLEM, "slack", missing.sentence, missing.remedy)
+    failed = failures(reading_calls(client, given)) + calls_failing(patient.base)
+    yield from (_trouble("slack", one) for one in {str(one): one for one in failed}.values())
     yield _listening(patient, given)
     if patient.base and (problem := crowded(patient.base, given)) is not None:
         yield Finding(PROBLEM, "slack", problem.sentence, problem.remedy)

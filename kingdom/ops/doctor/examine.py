@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from kingdom.errors import ConfigurationError, KingdomError
+from kingdom.limits import limit_in
 from kingdom.ops.doctor import accounts, engines, machine, order, place, surroundings
 from kingdom.ops.doctor.finding import PROBLEM, WARNING, Finding, Patient, fine
 from kingdom.settings.loading import Settings, load_settings
@@ -15,6 +16,7 @@ from kingdom.store.paths import BaseDir
 Check = Callable[[Patient], Iterator[Finding]]
 MACHINE: tuple[Check, ...] = (
     machine.python,
+    machine.limits,
     machine.git,
     machine.tmux,
     machine.sandbox,
@@ -54,10 +56,20 @@ def examine(
         partial(_of_engine, name) for name in ENGINES if engines.is_worth_a_look(patient, name)
     ]
     checks = [*MACHINE, *((*PLACE, *ACCOUNTS) if base else ()), *of_engines]
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        found = list(pool.map(lambda check: _tried(check, patient), checks))
+    found = _found(checks, patient)
     before = len(MACHINE)
     return [one for many in (*found[:before], configured, *found[before:]) for one in many]
+
+
+def _found(checks: list[Check], patient: Patient) -> list[list[Finding]]:
+    """One after the other where there may be no more threads."""
+    try:
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            return list(pool.map(lambda check: _tried(check, patient), checks))
+    except RuntimeError as error:
+        if limit_in(error) is None:
+            raise
+    return [_tried(check, patient) for check in checks]
 
 
 def _of_engine(name: str, patient: Patient) -> Iterator[Finding]:

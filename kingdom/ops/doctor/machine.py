@@ -13,11 +13,13 @@ from kingdom.clients.programs import ask
 from kingdom.engines.choice import TMUX
 from kingdom.engines.sandbox.bubblewrap import probe
 from kingdom.errors import KingdomError
+from kingdom.limits import lowest, no_more_processes, processes
 from kingdom.ops.doctor.finding import OK, PROBLEM, WARNING, Finding, Patient, fine
 
 OLDEST_PYTHON = (3, 11)
 LFS, SANDBOX = "git-lfs", "bubblewrap"
 _WITHOUT = "Soldiers get no shell, and read their workspace only."
+LEAST_PROCESSES = 50  # each role has a few threads, and each soldier some processes
 
 
 def python(patient: Patient) -> Iterator[Finding]:
@@ -27,6 +29,20 @@ def python(patient: Patient) -> Iterator[Finding]:
         yield Finding(PROBLEM, "python", f"{version} is too old.", f"Install {needed} or newer.")
     else:
         yield fine("python", f"{version}, {sys.executable}")
+
+
+def limits(patient: Patient) -> Iterator[Finding]:
+    """Those of whoever asks, which a kingdom that is started from here would have."""
+    if (limit := lowest()) is not None:
+        yield Finding(PROBLEM, "limits", limit.sentence, limit.remedy)
+        return
+    used, most = processes()
+    if most is not None and most - used < LEAST_PROCESSES:
+        limit = no_more_processes()
+        sentence = f"This user may have {most} processes and threads, and has {used}."
+        yield Finding(WARNING, "limits", sentence, limit.remedy)
+    else:
+        yield fine("limits", "Files, processes and memory are not limited too much.")
 
 
 def git(patient: Patient) -> Iterator[Finding]:

@@ -145,11 +145,7 @@ def _roles_down(base: BaseDir) -> Iterator[Finding]:
 
 
 def _role_faults(base: BaseDir) -> Iterator[Finding]:
-    failed, waits = role_faults(base)
-    for wait in waits:
-        see = f"It goes on by itself once that is mended; see: kingdom logs {wait.role}"
-        yield Finding(WARNING, wait.role, f"It waits since {wait.since}: {wait.error}", see)
-    for one in failed:
+    for one in role_faults(base):
         sentence = f"It could not handle {one.what} ({one.error}, {one.at})."
         yield Finding(WARNING, one.role, sentence, f"See why with: kingdom logs {one.role}")
 

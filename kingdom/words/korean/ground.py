@@ -73,6 +73,23 @@ OF_GROUND: dict[str, tuple[str, str]] = {
         "디스크에 쓸 수 없습니다.",
         "공간을 비우거나 권한을 확인하십시오. 그 뒤 저절로 이어집니다. 확인하려면: kingdom doctor",
     ),
+    "few_files": (
+        "파일을 더 열 수 없습니다.",
+        "다음 명령으로 한도를 올리십시오: ulimit -n 4096. 그다음: kingdom restart. "
+        "자세히 보려면: kingdom doctor.",
+    ),
+    "few_processes": (
+        "프로세스나 스레드를 더 시작할 수 없습니다.",
+        "일부를 끝내거나 다음 명령으로 한도를 올리십시오: ulimit -u 4096. 일은 저절로 이어집니다.",
+    ),
+    "little_memory": (
+        "메모리가 더 없거나, 프로세스가 더 쓸 수 없습니다.",
+        "다른 프로그램을 끝내거나 다음 명령으로 한도를 올리십시오: ulimit -v unlimited.",
+    ),
+    "small_files": (
+        "파일이 더 커질 수 없습니다.",
+        "다음 명령으로 한도를 올리십시오: ulimit -f unlimited. 그다음: kingdom restart.",
+    ),
     "disk_failed": (
         "밖에 올리기 전에 알아야 할 것을 디스크에서 읽거나 쓸 수 없습니다.",
         "공간을 비우거나 권한을 확인하십시오. 저절로 다시 시도합니다.",

@@ -5,20 +5,20 @@ looked for when an earlier attempt may have posted it: killed at any moment, not
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from kingdom.clients.slack import Posted, Slack
-from kingdom.clients.slack_faults import SlackRefused
+from kingdom.clients.slack_faults import SlackLater, SlackRefused
 from kingdom.clock import isoformat
 from kingdom.envoy.questions import Question, Questions
 from kingdom.envoy.transport import Heard, Reply, Thread
 from kingdom.envoy.transports.slack.crowd import Crowd
 from kingdom.envoy.transports.slack.ear import Ear
-from kingdom.envoy.transports.slack.letters import Letter, Letters, Part
+from kingdom.envoy.transports.slack.letters import Attachment, Letter, Letters, Part
 from kingdom.envoy.transports.slack.marks import Marks
-from kingdom.envoy.transports.slack.notices import Notices
+from kingdom.envoy.transports.slack.notices import Notice, Notices
 from kingdom.envoy.transports.slack.places import Place, Places
 from kingdom.errors import KingdomError
 from kingdom.models.message import MessageBase
@@ -95,9 +95,27 @@ class SlackCarrier:
         found = self._find(message, place, letter) if perhaps_sent else Found()
         parent = self._post(message, place, letter, found)
         if letter.attachment and not found.attached:
-            file = letter.attachment
-            self._slack.attach(parent, file.name, file.content, file.title)
+            self._attach(parent, letter.attachment, is_first=not perhaps_sent)
         return parent
+
+    def _attach(self, parent: Posted, file: Attachment, *, is_first: bool) -> None:
+        """What is said stands there already, and counts: a file that Slack does not take, also when
+        it is tried again, is replaced by a line that says where to read it."""
+        try:
+            self._slack.attach(parent, file.name, file.content, file.title)
+        except SlackLater as later:
+            if not later.method:
+                raise
+            if is_first:
+                raise SlackLater(later.sentence, method=later.method, remedy=later.remedy) from None
+            error: KingdomError = later
+        except SlackRefused as refused:
+            error = refused
+        else:
+            return
+        self._log.warning("file.not_attached", file=file.name, error=str(error))
+        key = f"not_attached {file.name}"
+        self._notices.say(Notice(key, "not_attached", file.otherwise, *astuple(parent)))
 
     def _post(self, message: MessageBase, place: Place, letter: Letter, found: Found) -> Posted:
         """What is missing, in order; answers the thread's first message."""
@@ -217,6 +235,9 @@ class SlackCarrier:
 
     def trouble(self) -> KingdomError | None:
         return self._slack.shut or self._ear.trouble or self._crowd.trouble
+
+    def failing(self) -> Sequence[KingdomError]:
+        return self._slack.failing()
 
     def close(self) -> None:
         self._ear.close()

@@ -4,9 +4,10 @@ What is heard waits here until the daemon has taken it; only then it is acknowle
 heard. What bots say, what is said twice, and what is not meant for the kingdom ends here; so does
 what someone says who may not, and that is written down.
 
-The first reply counts, so what comes by a new line about a question waits until it was looked what
-was said while there was none. What cannot be judged yet waits with all that follows in the same
-conversation; others do not wait for it. Neither lasts longer than some minutes.
+What can be judged by the envelope and by what is known here is taken at once, whatever Slack
+refuses. The first reply counts, so what comes by a new line about a question waits for the look at
+what was said while there was none; but not if Slack does not allow that look. Only someone whom
+Slack must tell of waits until it does, for some minutes at most; nobody else waits for that.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from kingdom.envoy.transports.slack.speaking import (
     TS,
     Pressed,
     Said,
+    me_in,
     moment_of,
     part_of,
     pressed_in,
@@ -43,7 +45,8 @@ if TYPE_CHECKING:
 
 _MOST_RECENT = 5_000
 _SLACKBOT = "USLACKBOT"
-_PATIENCE = timedelta(minutes=10)  # with a Slack that does not say who it was, or what came before
+_PATIENCE = timedelta(minutes=10)  # with a Slack that does not say who it was
+_LONG_WITHOUT_LINE = timedelta(minutes=1)
 
 
 class Ear:
@@ -73,25 +76,37 @@ class Ear:
         self._lines = 0  # of the socket, so far
         self._behind = True  # something may have been said that no socket told
         self._catches_up = False
-        self._thorough = True
         self._next_round: datetime | None = None
         self._unjudged: SlackLater | None = None
-        self._refusal: SlackRefused | None = None  # why there will be no socket for long
+        self._no_line: KingdomError | None = None  # why there is none
+        self._without_line_since: datetime | None = None
 
     @property
     def trouble(self) -> KingdomError | None:
-        return self._overdue.trouble or self._refusal
+        return self._overdue.trouble or self._lasting_silence()
 
     @property
     def hears_buttons(self) -> bool:
-        return self._socket is not None and self._refusal is None
+        return self._socket is not None and self._lasting_silence() is None
+
+    def _lasting_silence(self) -> KingdomError | None:
+        """Why there is no socket, and will be none for long."""
+        since, now = self._without_line_since, self._clock.now()
+        is_lasting = isinstance(self._no_line, SlackRefused) or (
+            since is not None and now - since > _LONG_WITHOUT_LINE
+        )
+        return self._no_line if is_lasting else None
 
     def poll(self, questions: Questions) -> list[Heard]:
+        """Slack is asked nothing before all that can be judged without is acknowledged."""
         self._listen()
-        if not self._arrivals.waiting():  # else it is acknowledged before Slack is asked anything
-            self._permits.learn()
-        self._look(questions)
+        self._begin_round(questions)
         self._understand_all(questions)
+        if not self._arrivals.heard():
+            if not self._arrivals.waiting():
+                self._permits.learn()
+            self._look(questions)
+            self._understand_all(questions)
         self._mark()
         self._memory.save()
         return self._arrivals.heard()
@@ -120,12 +135,14 @@ class Ear:
         self._arrivals.add(self._socket.take(), self._clock.now())
         for trouble in self._socket.troubles():
             self._log.warning("slack.no_socket", error=str(trouble), code=trouble.code)
-            self._refusal = trouble if isinstance(trouble, SlackRefused) else self._refusal
+            self._no_line = trouble
         if self._socket.is_up:
-            self._refusal = None
+            self._no_line = self._without_line_since = None
+        elif self._without_line_since is None:
+            self._without_line_since = self._clock.now()
         if self._socket.lines != self._lines:
             self._lines, self._next_round = self._socket.lines, None
-            self._behind, self._thorough, self._catches_up = True, True, False
+            self._behind, self._catches_up = True, False
             self._log.info("slack.connected", lines=self._lines)
         self._open()
 
@@ -134,49 +151,43 @@ class Ear:
             for item in self._arrivals.waiting():
                 if item.envelope is not None and not item.is_opened:
                     item.came, item.is_opened = self._opened(item.envelope), True
-        except SlackLater as error:  # it is not even known who we are
+        except (SlackLater, SlackRefused) as error:  # it is not even known who we are
             self._log.warning("slack.not_heard", error=str(error))
 
-    def _look(self, questions: Questions) -> None:
-        """A round now and then while there is no line; with one, until it was caught up with."""
-        is_up = self._socket is not None and self._socket.is_up
-        now = self._clock.now()
+    def _begin_round(self, questions: Questions) -> None:
+        """Now and then while there is no line; with one, until it was caught up with."""
+        now, is_first = self._clock.now(), self._next_round is None
         until = self._next_round
-        is_due = until is None or not still_waits(until, now, LONGEST_LIMIT)
-        if self._rounds.is_over and is_due and (self._behind or not is_up):
+        is_over = until is None or not still_waits(until, now, LONGEST_LIMIT)
+        is_due = until is None or (is_over and self._rounds.is_over)
+        if is_due and (self._behind or not self._is_up):
             self._next_round = now + timedelta(seconds=self._seconds())
-            self._begin(questions)
+            self._rounds.begin(questions, thorough=is_first)
+            self._catches_up = True
+
+    def _look(self, questions: Questions) -> None:
+        now = self._clock.now()
         for look in self._rounds.go_on(questions):
             self._overdue.note(look)
             self._arrivals.add_look(look, now)
         for look in self._overdue.look(questions):
             self._arrivals.add_look(look, now)
         if self._catches_up and self._rounds.is_over:
-            self._behind, self._catches_up = not is_up, False
+            self._behind, self._catches_up = not self._is_up or self._rounds.owes, False
 
-    def _begin(self, questions: Questions) -> None:
-        try:
-            self._rounds.begin(questions, thorough=self._thorough)
-        except SlackLater as error:
-            self._log.warning("slack.not_heard", error=str(error))
-            self._next_round = max(filter(None, (self._next_round, error.not_before)))
-        else:
-            self._thorough, self._catches_up = False, True
+    @property
+    def _is_up(self) -> bool:
+        return self._socket is not None and self._socket.is_up
 
     # What it means
 
     def _understand_all(self, questions: Questions) -> None:
-        waits: set[tuple[str, str]] = set()
         for item in self._arrivals.waiting():
-            if not item.is_opened:
-                continue
-            if item.conversation in waits or self._is_early(item, questions):
-                waits.add(item.conversation)
+            if not item.is_opened or self._is_early(item, questions):
                 continue
             try:
                 self._understand(item, questions)
             except SlackLater as error:
-                waits.add(item.conversation)
                 if error is not self._unjudged:  # the same is raised until Slack is asked again
                     self._log.warning("slack.not_judged", error=str(error))
                 self._unjudged = error
@@ -186,9 +197,7 @@ class Ear:
         came = item.came
         if item.envelope is None or came is None or item.is_covered or not self._behind:
             return False
-        if self._catches_up and not self._rounds.has_to_look(came.channel):
-            return False
-        return self._is_patient(item) and _is_asked(came, questions)
+        return self._rounds.is_about_to_look(came.channel) and _is_asked(came, questions)
 
     def _is_patient(self, item: Item) -> bool:
         return abs(self._clock.now() - item.at) <= _PATIENCE
@@ -207,7 +216,8 @@ class Ear:
 
     def _opened(self, envelope: Envelope) -> Came | None:
         if envelope.type == "events_api":
-            return said_in(part_of(envelope.payload, "event"), self._slack.me())
+            me = self._slack.known_me or me_in(envelope.payload) or self._slack.me()
+            return said_in(part_of(envelope.payload, "event"), me)
         return pressed_in(envelope.payload) if envelope.type == "interactive" else None
 
     def _heard(self, came: Came, questions: Questions, patient: bool) -> Heard | None:

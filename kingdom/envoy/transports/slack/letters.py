@@ -53,6 +53,7 @@ class Attachment:
     name: str
     content: bytes
     title: str
+    otherwise: str  # what to say if it cannot be attached
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,8 @@ class Letters:
         otherwise = [self._words("envoy_default", default=default)] if default else []
         more = "\n".join((*choices.lines(), *otherwise))
         whole = f"{content}\n\n{more}\n" if more else content
-        return Attachment(f"{message.id}.{suffix}", whole.encode(), message.id)
+        unread = self._words("envoy_not_attached", id=message.id)
+        return Attachment(f"{message.id}.{suffix}", whole.encode(), message.id, unread)
 
     def _is_shortened(self, message: MessageBase, choices: Choices, listed: list[str]) -> bool:
         whole = list(pieces("\n".join(choices.lines()), SECTION))

@@ -9,13 +9,12 @@ from socket import gethostname
 
 from kingdom.clients.slack import Slack
 from kingdom.clients.slack_access import find_app_token, find_token
-from kingdom.clients.slack_faults import SlackRefused
 from kingdom.clients.slack_socket import SlackSocket
 from kingdom.envoy.rendering import Rendering
 from kingdom.envoy.transports.slack.carrier import SlackCarrier
 from kingdom.envoy.transports.slack.crowd import Crowd
 from kingdom.envoy.transports.slack.ear import Ear
-from kingdom.envoy.transports.slack.joined import Joined
+from kingdom.envoy.transports.slack.joined import Channels
 from kingdom.envoy.transports.slack.letters import Letters
 from kingdom.envoy.transports.slack.marks import Marks
 from kingdom.envoy.transports.slack.memory import Memory
@@ -59,12 +58,8 @@ def made(
     permits = Permits(slack, clock, given)
     notices = Notices(slack, memory, clock, log, kingdom)
     socket = _socket(setting)
-    joined = Joined(slack, socket)
-
-    def spoken_in() -> list[str]:
-        return list(dict.fromkeys((*_spoken_in(places, permits, memory), *joined.channels())))
-
-    rounds = Rounds(slack, memory, clock, log, spoken_in)
+    channels = Channels(slack, clock, socket, places=places, permits=permits, memory=memory)
+    rounds = Rounds(slack, memory, clock, log, channels)
 
     def pace() -> float:
         return given().polling_seconds
@@ -108,17 +103,3 @@ def _socket(setting: Setting) -> SlackSocket | None:
     socket = SlackSocket(Slack(token, given.api_url, variable=variable))
     socket.start()
     return socket
-
-
-def _spoken_in(places: Places, permits: Permits, memory: Memory) -> list[str]:
-    """Where people speak to the kingdom: its channel, those it listens in, each one's own with
-    it, and wherever someone did before."""
-
-    def id_of(name: str) -> str:
-        try:
-            return places.id_of(places.channel(name))
-        except SlackRefused:
-            return ""  # a person or channel that Slack does not know is for `envoy try` to name
-
-    named = [id_of(name) for name in ("", *permits.channels(), *permits.people())]
-    return list(dict.fromkeys(one for one in (*named, *memory.heard) if one))

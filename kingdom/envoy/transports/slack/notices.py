@@ -109,10 +109,14 @@ class Notices:
             self._log.warning("notice.not_said", what=notice.what, error=str(error))
 
     def _is_ours(self, notice: Notice) -> bool:
-        """Whether the thread was not begun by another kingdom, which has its own to say there."""
+        """Whether the thread was not begun by another kingdom, which has its own to say there. One
+        that Slack does not show counts as ours."""
         now = f"{self._clock.now().timestamp():.6f}"
-        thread = self._slack.replies(notice.channel, notice.thread_ts, now)
-        payload = part_of(part_of(next(thread, {}), "metadata"), "event_payload")
+        try:
+            first = next(self._slack.replies(notice.channel, notice.thread_ts, now), {})
+        except (SlackLater, SlackRefused):
+            return True
+        payload = part_of(part_of(first, "metadata"), "event_payload")
         return text_of(payload, "kingdom") in ("", self._kingdom)
 
     def close(self, question: Question, line: str) -> None:
@@ -142,7 +146,9 @@ class Notices:
                 self._show(message_id, closing)
             except SlackLater as error:
                 self._not_before = error.not_before or self._clock.now() + _PAUSE
-                return
+                if error.not_before is not None:
+                    return
+                continue  # the others may be shown
             except SlackRefused as error:
                 self._log.warning("question.not_closed", message_id=message_id, error=str(error))
             self._memory.closed(message_id)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from kingdom.clients.slack import Posted, Slack
+from kingdom.clients.slack_faults import SlackLater, SlackRefused
 from kingdom.envoy.transport import Thread
 from kingdom.errors import ConfigurationError
 from kingdom.models.message import MessageBase
@@ -35,19 +36,35 @@ class Places:
     def place(self, message: MessageBase, thread: Thread | None) -> Place:
         """A thread of another transport's is none here."""
         if thread and _TS.fullmatch(thread.thread_ts):
-            return Place(self.channel(thread.channel), thread.thread_ts)
-        return Place(self.channel(message.channel), None)
+            return Place(self._postable(thread.channel), thread.thread_ts)
+        return Place(self._postable(message.channel), None)
+
+    def _postable(self, named: str) -> str:
+        """As `chat.postMessage` takes it: also a person whose channel Slack does not open now."""
+        try:
+            return self.channel(named)
+        except SlackLater as later:
+            if not later.method:
+                raise
+        except SlackRefused as refused:
+            if not refused.is_of_method:
+                raise
+        return self._name(named)
 
     def channel(self, named: str) -> str:
-        """As `chat.postMessage` takes it; empty means the default."""
-        name = named.strip() or default_channel(self._default())
-        user = name.removeprefix("@")
-        if name not in self._ids and _USER.fullmatch(user):
-            self._ids[name] = self._slack.open_with(user)
+        """Its id, or its name; empty means the default."""
+        name = self._name(named)
+        if name not in self._ids and _USER.fullmatch(name):
+            self._ids[name] = self._slack.open_with(name)
         return self._ids.get(name, name)
+
+    def _name(self, named: str) -> str:
+        name = named.strip() or default_channel(self._default())
+        return name[1:] if name[:1] == "@" and _USER.fullmatch(name[1:]) else name
 
     def id_of(self, channel: str) -> str:
         """Its id, as those methods want it that read; empty if there is no such channel."""
+        channel = self.channel(channel)
         if _CHANNEL.fullmatch(channel):
             return channel
         if channel not in self._ids:

@@ -5,6 +5,8 @@ A look at a channel takes a page or two of its history, however many threads are
 first message of each thread says when someone last replied, and only threads with news are read.
 The newest page is read in each round; of older ones, which matter only if a question is still open
 there, each round takes the next that has an open question.
+
+What Slack does not show is left for the next round, and keeps nobody from looking elsewhere.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from kingdom.clients.slack import Slack
 from kingdom.clients.slack_faults import LONGEST_LIMIT, SlackLater, SlackRefused
 from kingdom.clock import Clock, still_waits
 from kingdom.envoy.questions import Question, Questions
+from kingdom.envoy.transports.slack.joined import Channels
 from kingdom.envoy.transports.slack.memory import Memory
 from kingdom.envoy.transports.slack.speaking import (
     TS,
@@ -60,6 +63,7 @@ class Look:
     said: list[Said] = field(default_factory=list)
     threads: list[str] = field(default_factory=list)  # with a question; nothing of them is left
     is_whole: bool = True  # else there are threads left to read
+    failure: SlackLater | SlackRefused | None = None  # why some of them could not be
 
 
 @dataclass
@@ -80,7 +84,7 @@ class Asked:
 
 
 class Rounds:
-    """`places` are where people speak to the kingdom, besides the threads of its questions."""
+    """`channels` are where people speak to the kingdom, besides the threads of its questions."""
 
     def __init__(
         self,
@@ -88,37 +92,48 @@ class Rounds:
         memory: Memory,
         clock: Clock,
         log: FilteringBoundLogger,
-        places: Callable[[], list[str]],
+        channels: Channels,
     ) -> None:
         self._slack = slack
         self._memory = memory
         self._clock = clock
         self._log = log
-        self._places = places
+        self._channels = channels
         self._todo: deque[str] = deque()
+        self._has_others = False  # channels without a question are still to be added
         self._thorough = True
         self._not_before: datetime | None = None
         self._turn = 0
         self._seen: dict[tuple[str, str], str] = {}  # the last reply that was read, by thread
         self._older: dict[str, str] = {}  # where the next older page of a channel begins
+        self._unread: dict[str, bool] = {}  # channels; whether not even their history was shown
         self._refused: set[str] = set()
         self._sorted: tuple[Questions, dict[str, Asked]] | None = None
         self._began = stamp(clock.now() - _SLACK_MINUTE)
 
     @property
     def is_over(self) -> bool:
-        return not self._todo
+        return not self._todo and not self._has_others
 
-    def has_to_look(self, channel: str) -> bool:
-        return channel in self._todo and channel not in self._refused
+    @property
+    def owes(self) -> bool:
+        """Whether there are channels that it could not look at."""
+        return bool(self._unread) or self._channels.is_incomplete
+
+    def is_about_to_look(self, channel: str) -> bool:
+        """Not while Slack does not let it."""
+        is_kept = self._not_before is not None or channel in self._unread
+        return channel in self._todo and not is_kept and channel not in self._refused
 
     def read(self, question: Question) -> list[Said]:
         """What was said to it since it was asked."""
         return self._read(question.channel, question.thread_ts, "0.0", question)
 
     def begin(self, questions: Questions, *, thorough: bool) -> None:
-        """A round that was not over goes into this one."""
-        self._thorough = thorough or (self._thorough and not self.is_over)
+        """A round that was not over goes into this one. Channels with questions come first, and
+        Slack is not asked which those are."""
+        missed = not self.is_over or any(self._unread.values())
+        self._thorough = thorough or (self._thorough and missed)
         asked = self._awaited(questions)
         if len(self._seen) > _MOST_SEEN:
             self._seen = {
@@ -126,12 +141,21 @@ class Rounds:
                 for (channel, ts), replied in self._seen.items()
                 if ts in asked.get(channel, Asked()).threads
             }
-        others = [one for one in self._places() if one not in asked]
-        if not thorough and len(others) > _MOST_OTHERS:
+        self._todo = deque(dict.fromkeys([*self._todo, *asked]))
+        self._has_others = True
+
+    def _add_others(self, asked: dict[str, Asked]) -> None:
+        others = [one for one in self._channels.known() if one not in asked]
+        self._unread = {
+            one: unseen for one, unseen in self._unread.items() if one in asked or one in others
+        }
+        left = [one for one in self._unread if one not in asked]
+        if not self._thorough and len(others) > _MOST_OTHERS:
             start = self._turn % len(others)
             others = (others + others)[start : start + _MOST_OTHERS]
             self._turn += _MOST_OTHERS
-        self._todo = deque(dict.fromkeys([*self._todo, *asked, *others]))
+        self._todo.extend(dict.fromkeys([*others, *left]))
+        self._has_others = False
 
     def go_on(self, questions: Questions) -> Iterator[Look]:
         """A few looks, unless Slack wants to be left alone for now."""
@@ -140,23 +164,42 @@ class Rounds:
             return
         self._not_before = None
         asked = self._awaited(questions)
-        for _ in range(min(_AT_ONCE, len(self._todo))):
+        for _ in range(_AT_ONCE):
+            if not self._todo and self._has_others:
+                self._add_others(asked)
+            if not self._todo:
+                return
             channel = self._todo[0]
             try:
                 look = self._look(channel, asked.get(channel, Asked()))
             except SlackLater as error:
                 self._thorough = True  # by the time it works there may be more than a page
-                self._not_before = error.not_before or self._clock.now() + _SLACK_MINUTE
-                self._log.warning("slack.not_heard", channel=channel, error=str(error))
-                return
+                if error.not_before is not None:
+                    self._not_before = error.not_before
+                    self._log.warning("slack.not_heard", channel=channel, error=str(error))
+                    return
+                self._leave(channel, error, unseen=True)
             except SlackRefused as refused:
                 self._refuse(channel, refused)
             else:
-                self._refused.discard(channel)
-                if not look.is_whole:
-                    self._todo.append(channel)
+                self._note(look)
                 yield look
             self._todo.popleft()
+
+    def _note(self, look: Look) -> None:
+        self._refused.discard(look.channel)
+        if look.failure is not None:
+            self._leave(look.channel, look.failure, unseen=False)
+            return
+        self._unread.pop(look.channel, None)
+        if not look.is_whole:
+            self._todo.append(look.channel)
+
+    def _leave(self, channel: str, error: SlackLater | SlackRefused, *, unseen: bool) -> None:
+        """For the next round."""
+        if channel not in self._unread:
+            self._log.warning("slack.not_heard", channel=channel, error=str(error))
+        self._unread[channel] = unseen
 
     def _awaited(self, questions: Questions) -> dict[str, Asked]:
         """By channel; sorted out again only when the questions are others."""
@@ -185,19 +228,27 @@ class Rounds:
                 news.append(entry)
             elif ts in asked.threads:
                 look.threads.append(ts)
-        read: dict[tuple[str, str], str] = {}
-        for entry in news[:_MOST_READ]:
-            ts, replied = text_of(entry, "ts"), text_of(entry, "latest_reply")
-            look.said += self._read(channel, ts, since, asked.threads.get(ts))
-            look.threads += [ts] if ts in asked.threads else []
-            if TS.fullmatch(replied):
-                read[channel, ts] = replied
-                look.newest = later(look.newest, replied)
-        self._seen |= read  # all of it, or it is read again
-        look.is_whole = len(news) <= _MOST_READ
+        self._read_threads(look, news[:_MOST_READ], since, asked)
+        look.is_whole = look.failure is None and len(news) <= _MOST_READ
         look.newest = look.newest if look.is_whole else since
         look.said.sort(key=lambda one: order(one.ts))
         return look
+
+    def _read_threads(self, look: Look, news: list[Entry], since: str, asked: Asked) -> None:
+        for entry in news:
+            ts, replied = text_of(entry, "ts"), text_of(entry, "latest_reply")
+            try:
+                look.said += self._read(look.channel, ts, since, asked.threads.get(ts))
+            except SlackLater as error:
+                look.failure = error
+                continue
+            except SlackRefused as refused:
+                look.failure = refused if refused.is_of_method else look.failure
+                continue  # else it is gone
+            look.threads += [ts] if ts in asked.threads else []
+            if TS.fullmatch(replied):
+                self._seen[look.channel, ts] = replied
+                look.newest = later(look.newest, replied)
 
     def _has_news(self, channel: str, entry: Entry, since: str, asked: Asked) -> bool:
         """Whether someone else than us may have replied there, and it was not read yet."""

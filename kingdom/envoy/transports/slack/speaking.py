@@ -48,6 +48,15 @@ class Pressed:
     number: int
 
 
+def me_in(payload: Entry) -> Me | None:
+    """Whom an envelope is for; None if it does not say."""
+    listed = payload.get("authorizations")
+    for one in listed if isinstance(listed, list) else ():
+        if isinstance(one, dict) and one.get("is_bot") is True and text_of(one, "user_id"):
+            return Me(text_of(one, "user_id"), "")
+    return None
+
+
 def said_in(event: Entry, me: Me, channel: str = "") -> Said | None:
     """None for what bots say, we ourselves included, and for what is no message of its own."""
     if event.get("type") not in ("message", "app_mention"):
