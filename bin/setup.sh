@@ -6,7 +6,8 @@
 #
 # A stamp per set of extras lies in the virtual environment and is written last, so that a set-up
 # cut short is done again. It names the checkout and the environment, so that a moved or copied one
-# is noticed, and bears the date of pyproject.toml, so that a newer one is installed.
+# is noticed, and bears the date of the newest file that says what to install (pyproject.toml, or a
+# lock in requirements/), so that a newer one is installed.
 
 venv=${KINGDOM_VENV:-$root/.venv}
 
@@ -21,7 +22,22 @@ set_up() {
 is_ready() {
     stamp=$venv/ready${1:+-$1}
     [ -r "$stamp" ] && [ -x "$venv/bin/python" ] && is_from_here "$stamp" &&
-        ! [ "$root/pyproject.toml" -nt "$stamp" ]
+        find_newest "${1-}" && ! [ "$newest" -nt "$stamp" ]
+}
+
+find_newest() {
+    newest=$root/pyproject.toml
+    list_locks "$1"
+    for file in $locks; do
+        if [ "$root/$file" -nt "$newest" ]; then newest=$root/$file; fi
+    done
+}
+
+list_locks() {
+    locks=''
+    IFS=,
+    for name in runtime build $1; do locks="$locks requirements/$name.txt"; done
+    unset IFS
 }
 
 is_from_here() {
@@ -30,6 +46,7 @@ is_from_here() {
 }
 
 prepare() {
+    . "$root/bin/packages.sh"
     claim_place
     find_python
     lock
@@ -38,7 +55,8 @@ prepare() {
     find_python
     say "Setting up Kingdom (once) …"
     start_log
-    note_date
+    note_date "$1"
+    ask_about_tools
     make_venv
     install_package "$1"
     install_tools
@@ -164,11 +182,12 @@ start_log() {
     { printf '' >"$log"; } 2>/dev/null || fail_to_write
 }
 
-# Taken before the installation: a change of pyproject.toml during it is newer than the stamp.
+# Taken before the installation: a file that changes during it is newer than the stamp.
 note_date() {
-    touch -r "$root/pyproject.toml" "$venv/.tmp-date" || fail_to_write
+    find_newest "$1"
+    touch -r "$newest" "$venv/.tmp-date" || fail_to_write
     # Dates may be coarser where the environment is than where the checkout is.
-    if [ "$root/pyproject.toml" -nt "$venv/.tmp-date" ]; then touch "$venv/.tmp-date"; fi
+    if [ "$newest" -nt "$venv/.tmp-date" ]; then touch "$venv/.tmp-date"; fi
 }
 
 make_venv() {
@@ -194,9 +213,16 @@ install_package() {
     cd -- "$root" || exit
     # A person's settings for pip may point out of the environment.
     unset PIP_TARGET PIP_PREFIX PIP_ROOT
-    export PIP_USER=0
-    step "$venv/bin/python" -P -m pip install \
-        --disable-pip-version-check --no-input --editable ".${1:+[$1]}"
+    export PIP_USER=0 PIP_REQUIRE_HASHES=0
+    list_locks "$1"
+    set --
+    for file in $locks; do set -- "$@" -r "$file"; done
+    run_pip --require-hashes "$@"
+    run_pip --no-deps --no-build-isolation --editable .
+}
+
+run_pip() {
+    step "$venv/bin/python" -P -m pip install --disable-pip-version-check --no-input "$@"
 }
 
 # Complaints are kept in memory too, because a full disk takes no log.
@@ -221,6 +247,7 @@ Python\.h: No such file or directory
 linker .* not found
 [Cc]argo.* is not installed
 Rust not found"
+OTHER_HASH='DO NOT MATCH THE HASHES'
 NOT_TRUSTED='CERTIFICATE_VERIFY_FAILED'
 NOT_REACHED='Max retries exceeded
 connection broken by
@@ -237,6 +264,8 @@ explain() {
         fail "The disk is full: make room for about 300 MB where $venv and temporary files lie, and run this again (details: $log)."
     elif complains_of "$NOT_WRITABLE"; then
         fail_to_write
+    elif complains_of "$OTHER_HASH"; then
+        fail "The package registry sent a file for $(mismatched_package) whose hash is not in requirements/, so it was not installed: check PIP_INDEX_URL and run this again (details: $log)."
     elif complains_of "$NO_COMPILER"; then
         fail_to_compile
     elif complains_of "$NOT_TRUSTED"; then
@@ -247,6 +276,10 @@ explain() {
         fail "The package registry cannot be reached or lacks a package ($(last_error)): check the network and PIP_INDEX_URL, and run this again (details: $log)."
     fi
     fail "Kingdom's packages could not be installed: $(last_error) (details: $log)."
+}
+
+mismatched_package() {
+    printf '%s\n' "$complaints" | sed -n 's/^ *\([A-Za-z0-9._-]*==[^ ]*\) from .*/\1/p' | head -n 1
 }
 
 last_error() {
@@ -277,79 +310,6 @@ failed_package() {
     # One that fails before its wheel is begun is the last that pip collected.
     [ -n "$name" ] || name=$(sed -n 's/^ *Collecting \([A-Za-z0-9._-]*\).*/\1/p' "$log" | tail -n 1)
     printf '%s' "${name:-A package}"
-}
-
-install_tools() {
-    list_missing_tools
-    [ -n "$missing" ] || return 0
-    find_package_manager
-    if may_install; then
-        say "Installing $missing with $manager …"
-        # shellcheck disable=SC2086 # the names are words
-        { run_install $missing || { run_update && run_install $missing; }; } \
-            >>"$log" 2>&1 </dev/null 9>&-
-        list_missing_tools
-    fi
-    [ -z "$missing" ] || say "Soldiers need $missing: install with: $(install_command "$missing")"
-}
-
-list_missing_tools() {
-    missing=''
-    for tool in tmux git; do
-        command -v "$tool" >/dev/null || missing="$missing${missing:+ }$tool"
-    done
-}
-
-find_package_manager() {
-    as_root=''
-    for manager in apt-get dnf yum pacman apk zypper brew ''; do
-        if [ -z "$manager" ] || command -v "$manager" >/dev/null; then break; fi
-    done
-    if [ "$manager" != brew ] && [ "$(id -u)" -ne 0 ]; then as_root=sudo; fi
-}
-
-install_command() {
-    if [ -n "$manager" ]; then
-        printf '%s' "$as_root${as_root:+ }$manager $(install_verb) $1"
-    else
-        printf '%s' "your system's package manager ($1)"
-    fi
-}
-
-install_verb() {
-    case $manager in
-        pacman) printf '%s' -S ;;
-        apk) printf '%s' add ;;
-        *) printf '%s' install ;;
-    esac
-}
-
-may_install() {
-    [ -n "$manager" ] && { [ -z "$as_root" ] || sudo -n true 2>/dev/null; }
-}
-
-run_install() {
-    case $manager in
-        apt-get) run_manager env DEBIAN_FRONTEND=noninteractive apt-get install -y "$@" ;;
-        dnf | yum) run_manager "$manager" install -y "$@" ;;
-        pacman) run_manager pacman -S --noconfirm "$@" ;;
-        zypper) run_manager zypper --non-interactive install "$@" ;;
-        *) run_manager "$manager" "$(install_verb)" "$@" ;;
-    esac
-}
-
-# A fresh machine often has no lists of packages yet.
-run_update() {
-    case $manager in
-        pacman) run_manager pacman -Sy ;;
-        zypper) run_manager zypper --non-interactive refresh ;;
-        dnf | yum) run_manager "$manager" makecache ;;
-        *) run_manager "$manager" update ;;
-    esac
-}
-
-run_manager() {
-    if [ -n "$as_root" ]; then sudo -n "$@"; else "$@"; fi
 }
 
 # A larger set holds the smaller ones.

@@ -11,146 +11,27 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.support.checkouts import PIP_THAT_INSTALLS, ROOT, SETTING_UP, Checkout, Toolbox
+
 NOBODY = 65534
-PROGRAMS = ("sh", "cat", "ls", "mkdir", "rm", "cp", "mv", "touch", "readlink", "grep", "sed")
-PROGRAMS += ("head", "tail", "id")
-SETTING_UP = "Setting up Kingdom (once) …\n"
-
-PACKAGE_INIT = '__version__ = "0.1.0"\n'
-PACKAGE_MAIN = """
-import os, sys, kingdom
-print(os.path.dirname(os.path.dirname(kingdom.__file__)), *sys.argv[1:], sep="|")
-"""
-
-PIP_THAT_INSTALLS = """
-import os, pathlib, sys, sysconfig
-calls = pathlib.Path(sys.prefix, "pip-calls")
-with calls.open("a") as file:
-    print(*sys.argv[1:], file=file)
-site_packages = pathlib.Path(sysconfig.get_path("purelib"))
-(site_packages / "kingdom.pth").write_text(os.getcwd() + "\\n")
-(site_packages / "pytest.py").write_text("import sys; print(*sys.argv[1:], sep='|')")
-"""
 PIP_THAT_WAITS = (
     """
-import os, pathlib
-gate = pathlib.Path(os.environ["PIP_GATE"])
-(gate / "reached").write_text("reached")
-(gate / "open").read_text()
+import os, pathlib, sys
+if "--editable" in sys.argv:
+    gate = pathlib.Path(os.environ["PIP_GATE"])
+    (gate / "reached").write_text("reached")
+    (gate / "open").read_text()
 """
     + PIP_THAT_INSTALLS
 )
-
-
-class Toolbox:
-    """A directory of programs to be the whole PATH."""
-
-    def __init__(self, place: Path) -> None:
-        self.place = place
-        place.mkdir()
-        for name in PROGRAMS:
-            found = shutil.which(name)
-            assert found, name
-            (place / name).symlink_to(found)
-        for name in ("tmux", "git"):
-            self.add(name, "exit 0")
-
-    def add(self, name: str, script: str) -> Path:
-        program = self.place / name
-        program.unlink(missing_ok=True)
-        program.write_text(f"#!/bin/sh\n{script}\n")
-        program.chmod(0o755)
-        return program
-
-
-class Checkout:
-    """A copy of the scripts, around a package that is small enough to be set up in no time."""
-
-    def __init__(self, place: Path, tools: Toolbox) -> None:
-        self.place = place
-        self.tools = tools
-        self.environment = {"PATH": str(tools.place), "HOME": str(tools.place.parent)}
-        shutil.copytree(ROOT / "bin", place / "bin")
-        shutil.copy(ROOT / "pyproject.toml", place)
-        (place / "kingdom").mkdir()
-        (place / "kingdom/__init__.py").write_text(PACKAGE_INIT)
-        (place / "kingdom/__main__.py").write_text(PACKAGE_MAIN)
-        self.use_pip(PIP_THAT_INSTALLS)
-
-    @property
-    def venv(self) -> Path:
-        return self.place / ".venv"
-
-    @property
-    def pip_calls(self) -> list[str]:
-        return (self.venv / "pip-calls").read_text().splitlines()
-
-    def use_pip(self, source: str) -> None:
-        """Environments made from now on have this for their pip."""
-        package = self.tools.place.parent / "pip"
-        package.mkdir(exist_ok=True)
-        (package / "__init__.py").write_text("")
-        (package / "__main__.py").write_text(source)
-        self.make_environments_with(package)
-
-    def make_environments_with(self, pip: Path) -> None:
-        program = self.tools.add(
-            "python-for-tests",
-            f"'{sys.executable}' \"$@\" || exit\n"
-            'case "$*" in *"-m venv"*)\n'
-            "    for last; do :; done\n"
-            '    cd "$last"/lib/python*/site-packages\n'
-            f"    cp -r '{pip}' pip ;;\n"
-            "esac",
-        )
-        self.environment["KINGDOM_PYTHON"] = str(program)
-
-    def start(self, *command: str | Path, **settings: object) -> subprocess.Popen[str]:
-        options = {"stdin": subprocess.DEVNULL, "env": self.environment} | settings
-        return subprocess.Popen(  # type: ignore[call-overload,no-any-return]
-            [str(part) for part in command],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            **options,
-        )
-
-    def run(self, *command: str | Path, **settings: object) -> Outcome:
-        process = self.start(*command, **settings)
-        out, err = process.communicate(timeout=60)
-        return Outcome(process.returncode, out, err)
-
-    def kingdom(self, *arguments: str, **settings: object) -> Outcome:
-        return self.run(self.place / "bin/kingdom", *arguments, **settings)
-
-
-class Outcome:
-    def __init__(self, status: int, out: str, err: str) -> None:
-        self.status = status
-        self.out = out
-        self.err = err
-
-    def __repr__(self) -> str:
-        return f"status {self.status}\n{self.out}\n{self.err}"
-
-    @property
-    def complaint(self) -> str:
-        """The one sentence of a set-up that failed, without the announcement."""
-        assert self.status == 2, self
-        assert self.out == ""
-        sentence = self.err.removeprefix(SETTING_UP)
-        assert sentence.count("\n") == 1, self
-        assert "Traceback" not in sentence
-        return sentence.rstrip("\n")
 
 
 def written(place: Path) -> dict[str, int]:
@@ -184,7 +65,7 @@ class TestFirstStart:
         second = checkout.kingdom()
 
         assert (second.status, second.err) == (0, "")
-        assert len(checkout.pip_calls) == 1
+        assert checkout.set_ups == 1
 
     def test_ignores_where_a_person_lets_pip_and_python_look(self, checkout: Checkout) -> None:
         checkout.environment |= {"PYTHONHOME": "/nowhere", "PYTHONPATH": "/nowhere"}
@@ -231,7 +112,7 @@ class TestLaterStart:
         later = checkout.start(checkout.place / "bin/kingdom", "version")
         assert later.communicate(timeout=60) == (f"{later.pid}\n", "")
         assert written(checkout.place) == before
-        assert len(checkout.pip_calls) == 1
+        assert checkout.set_ups == 1
 
     def test_works_through_symbolic_links(self, ready: Checkout, tmp_path: Path) -> None:
         (tmp_path / "absolute").symlink_to(ready.place / "bin/kingdom")
@@ -256,14 +137,15 @@ class TestLaterStart:
 
 
 class TestChanges:
-    def test_a_newer_pyproject_is_installed(self, checkout: Checkout) -> None:
+    def test_a_newer_pyproject_or_lock_is_installed(self, checkout: Checkout) -> None:
         checkout.kingdom()
-        later = time.time() + 1000
-        os.utime(checkout.place / "pyproject.toml", (later, later))
+        for later, name in enumerate(("pyproject.toml", "requirements/runtime.txt"), start=1):
+            date = time.time() + 1000 * later
+            os.utime(checkout.place / name, (date, date))
 
-        assert checkout.kingdom().err == SETTING_UP
-        assert checkout.kingdom().err == ""
-        assert len(checkout.pip_calls) == 2
+            assert checkout.kingdom().err == SETTING_UP
+            assert checkout.kingdom().err == ""
+        assert checkout.set_ups == 3
 
     def test_a_moved_checkout_is_set_up_anew(self, checkout: Checkout) -> None:
         checkout.kingdom()
@@ -349,7 +231,7 @@ class TestTwoAtOnce:
 
         assert first.communicate(timeout=60) == (f"{checkout.place}|first\n", SETTING_UP)
         assert second.communicate(timeout=60) == (f"{checkout.place}|second\n", "")
-        assert len(checkout.pip_calls) == 1
+        assert checkout.set_ups == 1
 
 
 class TestPython:
@@ -472,6 +354,21 @@ class TestPip:
         assert "registry cannot be reached: check the network" in complaint
         assert "127.0.0.1" not in complaint
 
+    def test_that_gets_another_file_than_the_locked_one(self, checkout: Checkout) -> None:
+        import pip
+
+        checkout.make_environments_with(Path(pip.__file__).parent)
+        wheel = checkout.place / "thing-1.0-py3-none-any.whl"
+        with zipfile.ZipFile(wheel, "w") as file:
+            file.writestr("thing-1.0.dist-info/METADATA", "Name: thing\nVersion: 1.0\n")
+        lock = checkout.place / "requirements/runtime.txt"
+        lock.write_text(f"thing==1.0 --hash=sha256:{'0' * 64}\n")
+        checkout.environment |= {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": wheel.parent.as_uri()}
+        complaint = checkout.kingdom().complaint
+
+        assert "a file for thing==1.0 whose hash is not in requirements/" in complaint
+        assert "run this again" in complaint
+
     def test_that_failed_is_tried_again(self, checkout: Checkout) -> None:
         checkout.use_pip("raise SystemExit(1)")
         assert checkout.kingdom().status == 2
@@ -516,38 +413,6 @@ class TestReadOnly:
         assert "cannot write to" in checkout.kingdom(**unprivileged()).complaint
 
 
-class TestTools:
-    def test_are_installed_where_that_is_allowed(self, checkout: Checkout) -> None:
-        tools = checkout.tools
-        (tools.place / "tmux").unlink()
-        tools.add("sudo", '[ "$1" = -n ] && shift; exec "$@"')
-        tools.add("true", "exit 0")
-        (tools.place / "env").symlink_to(shutil.which("env") or "env")
-        tools.add(
-            "apt-get",
-            f'echo "$@" >>"{tools.place}/calls"\n'
-            f'[ "$1" = update ] && exec touch "{tools.place}/lists"\n'
-            f'[ -e "{tools.place}/lists" ] && cp "{tools.place}/git" "{tools.place}/tmux"',
-        )
-
-        assert checkout.kingdom().err == SETTING_UP + "Installing tmux with apt-get …\n"
-        calls = (tools.place / "calls").read_text().splitlines()
-        assert calls == ["install -y tmux", "update", "install -y tmux"]
-
-    def test_are_asked_for_where_it_is_not(self, checkout: Checkout) -> None:
-        (checkout.tools.place / "tmux").unlink()
-        (checkout.tools.place / "git").unlink()
-        checkout.tools.add("id", "echo 1000")
-        checkout.tools.add("pacman", "exit 1")
-
-        first = checkout.kingdom()
-        assert first.status == 0
-        assert first.err == (
-            SETTING_UP + "Soldiers need tmux git: install with: sudo pacman -S tmux git\n"
-        )
-        assert checkout.kingdom().err == ""
-
-
 class TestTestCommand:
     def test_leaves_out_what_is_long_unless_told(self, checkout: Checkout) -> None:
         short = checkout.run(checkout.place / "bin/test", "-x", "tests/unit")
@@ -556,7 +421,11 @@ class TestTestCommand:
         assert short.err == SETTING_UP
         assert short.out.rstrip("\n").split("|")[-4:] == ["-m", "not long", "-x", "tests/unit"]
         assert full.out.rstrip("\n").split("|")[-3:] == ["-m", "", "-x"]
-        assert checkout.pip_calls[-1].endswith("--editable .[dev]")
+        locked, itself = (call.split(" --no-input ")[1] for call in checkout.pip_calls)
+        assert locked == "--require-hashes" + "".join(
+            f" -r requirements/{group}.txt" for group in ("runtime", "build", "dev")
+        )
+        assert itself == "--no-deps --no-build-isolation --editable ."
 
     def test_sets_up_what_the_launcher_needs_too(self, checkout: Checkout) -> None:
         checkout.run(checkout.place / "bin/test")
@@ -565,7 +434,7 @@ class TestTestCommand:
     def test_adds_to_what_the_launcher_set_up(self, checkout: Checkout) -> None:
         checkout.kingdom()
         assert checkout.run(checkout.place / "bin/test").err == SETTING_UP
-        assert len(checkout.pip_calls) == 2
+        assert checkout.set_ups == 2
 
 
 @pytest.mark.long
@@ -575,10 +444,10 @@ class TestFreshClone:
     @pytest.fixture
     def clone(self, public_place: Path) -> Path:
         place = public_place / "clone"
-        for name in ("bin", "kingdom", "config"):
+        for name in ("bin", "kingdom", "config", "requirements"):
             ignored = shutil.ignore_patterns("__pycache__", "local")
             shutil.copytree(ROOT / name, place / name, ignore=ignored)
-        for name in ("pyproject.toml", "README.md", "LICENSE"):
+        for name in ("pyproject.toml", "README.md", "LICENSE", "hatch_build.py"):
             shutil.copy(ROOT / name, place)
         if os.getuid() == 0:
             subprocess.run(["chown", "-R", f"{NOBODY}:{NOBODY}", public_place], check=True)
