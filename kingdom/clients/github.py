@@ -18,7 +18,6 @@ from urllib.parse import urlsplit
 
 from kingdom.clients.github_access import API_URL, repository_named
 from kingdom.clients.github_faults import (
-    LONGEST_LIMIT,
     GitHubLater,
     GitHubLimited,
     GitHubRefused,
@@ -28,6 +27,7 @@ from kingdom.clients.github_faults import (
     text_of,
 )
 from kingdom.clients.github_line import Line
+from kingdom.clients.waits import LONGEST_LIMIT
 from kingdom.clock import Clock, SystemClock, isoformat
 from kingdom.errors import ConfigurationError
 

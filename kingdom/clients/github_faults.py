@@ -8,14 +8,13 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from kingdom.clients.waits import http_date, named_wait
+from kingdom.clients.waits import LONGEST_LIMIT, http_date, named_wait
 from kingdom.errors import NeverWorks, TryLater
 from kingdom.words.harmless import harmless
 
 MASK = "***"
 _LONGEST_SENTENCE = 400
 _UNSAID_LIMIT = timedelta(seconds=60)  # what GitHub asks for when it names no moment
-LONGEST_LIMIT = timedelta(hours=2)  # a moment beyond this is not believed; limits last an hour
 _LIMITED = re.compile(r"(?i)rate limit|abuse detection|retry your request again later")
 _REMEDIES = {
     401: "Renew the token, or run: gh auth login",

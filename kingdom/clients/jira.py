@@ -21,8 +21,8 @@ from urllib.parse import quote, urlsplit
 
 from kingdom import __version__
 from kingdom.clients import jira_faults as faults
-from kingdom.clients.jira_faults import LONGEST_LIMIT, Answer, JiraLater, JiraLimited, JiraRefused
-from kingdom.clients.waits import http_date
+from kingdom.clients.jira_faults import Answer, JiraLater, JiraLimited, JiraRefused
+from kingdom.clients.waits import LONGEST_LIMIT, http_date
 from kingdom.clock import Clock, SystemClock
 from kingdom.errors import ConfigurationError
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from kingdom.clients.reach import why_unreached
-from kingdom.clients.waits import named_wait
+from kingdom.clients.waits import LONGEST_LIMIT, named_wait
 from kingdom.errors import NeverWorks, TryLater
 from kingdom.words.harmless import harmless
 
@@ -21,7 +21,6 @@ MASK = "***"
 _LONGEST_SENTENCE = 400
 _UNSAID_LIMIT = timedelta(seconds=60)
 LOGIN = "jira_login"
-LONGEST_LIMIT = timedelta(hours=2)  # a moment beyond this is not believed; limits last an hour
 _DENIED = ("AUTHENTICATED_FAILED", "AUTHENTICATION_DENIED")
 
 

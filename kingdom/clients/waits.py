@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 
+LONGEST_LIMIT = timedelta(hours=2)  # a moment beyond this is not believed; limits last an hour
+
 
 def named_wait(headers: Mapping[str, str], now: datetime, longest: timedelta) -> timedelta | None:
     """None if it names none. `headers` have their names in lower case."""

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from kingdom.bus.due import LONGEST_DEFERRAL
 from kingdom.clock import isoformat, still_waits
 from kingdom.store import disk
 from kingdom.store.locks import Lock
@@ -39,7 +40,7 @@ PAUSES = {
     LOGIN: Pauses(timedelta(minutes=5), timedelta(hours=6)),
 }
 # A moment beyond this is not believed: the kingdom would seem to have gone silent.
-_LONGEST = timedelta(days=8)
+_LONGEST = LONGEST_DEFERRAL
 _JUST_NOW = timedelta(minutes=10)
 
 

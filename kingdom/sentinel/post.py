@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Self
 
+from kingdom.clients.waits import LONGEST_LIMIT
 from kingdom.clock import isoformat
 from kingdom.errors import KingdomError, NeverWorks, TryLater
 from kingdom.limits import limit_in
@@ -25,7 +26,6 @@ OK, OFF, TROUBLE = "ok", "off", "trouble"
 CRASHED = "watcher_crashed"
 _FIRST_PAUSE, _LONGEST_PAUSE = 10.0, 900.0  # what may pass by itself
 _LONGEST_REFUSAL = 3600.0  # what a person has to see to
-_LONGEST_LIMIT = 7200.0  # what a service asks for; the clock may have been set meanwhile
 _LONGEST_OF_ALL = 31_536_000.0  # whoever asks for it
 _OFF_LOOK = 300.0
 _ALARMING_AFTER = 3600.0  # of trouble, whatever its code
@@ -197,7 +197,8 @@ class Post:
     def _pause_after(self, error: KingdomError, now: datetime) -> float:
         not_before = getattr(error, "not_before", None)
         if isinstance(not_before, datetime):
-            return min(max((not_before - now).total_seconds(), 1.0), _LONGEST_LIMIT)
+            wait = min(not_before - now, LONGEST_LIMIT)  # the clock may have been set meanwhile
+            return max(wait.total_seconds(), 1.0)
         first, longest = _FIRST_PAUSE, _LONGEST_PAUSE
         if isinstance(error, NeverWorks):
             first, longest = self._interval, _LONGEST_REFUSAL

@@ -17,9 +17,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from typing import Any, Protocol
 
 from kingdom.models.event import Event
+
+# A place that was noted further ahead than that was noted by a clock that was wrong; then so much
+# is looked at again. What was seen is known.
+CLOCKS_APART, LOOK_BACK = timedelta(hours=1), timedelta(days=7)
 
 
 @dataclass(frozen=True)

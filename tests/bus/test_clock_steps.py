@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -120,6 +121,9 @@ def held_by_another(base: BaseDir, lease: timedelta) -> Iterator[Callable[[], in
     try:
         yield go_on
     finally:
+        with suppress(ProcessLookupError, ChildProcessError):  # it has ended, as it should
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
         os.close(go_read)
         os.close(go_write)
 

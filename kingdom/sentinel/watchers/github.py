@@ -21,8 +21,8 @@ from typing import Any
 
 from kingdom.clients.github import GitHub, Reply
 from kingdom.clients.github_access import find_token, web_host
-from kingdom.clients.github_faults import LONGEST_LIMIT, GitHubRefused
-from kingdom.clients.waits import http_date, pause_in
+from kingdom.clients.github_faults import GitHubRefused
+from kingdom.clients.waits import LONGEST_LIMIT, http_date, pause_in
 from kingdom.clock import isoformat
 from kingdom.models.event import Event
 from kingdom.models.fields import read_timestamp

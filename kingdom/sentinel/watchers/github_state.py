@@ -8,15 +8,13 @@ is heeded, until a listing was read and second marks are in its place (`github_i
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Self
 
 from kingdom.clock import isoformat
 from kingdom.models.fields import read_timestamp
+from kingdom.sentinel.watcher import CLOCKS_APART, LOOK_BACK
 from kingdom.store.state import read_json, write_json
-
-LOOK_BACK = timedelta(days=7)
-_APART = timedelta(hours=1)  # two answers of one service may differ by so much
 
 
 @dataclass
@@ -35,7 +33,7 @@ class Known:
     def believe(self, now: datetime) -> bool:
         """Whether all of it is from before now, by GitHub's clock. What a clock that was ahead
         noted is put right: the last days are looked at again, and what was seen is known."""
-        is_right = self.cursor is None or self.cursor <= now + _APART
+        is_right = self.cursor is None or self.cursor <= now + CLOCKS_APART
         if not is_right:
             self.cursor, self.etag, self.asked = now - LOOK_BACK, "", {}
         if self.floor is not None:

@@ -15,13 +15,12 @@ from typing import Any
 
 from kingdom.clock import isoformat
 from kingdom.models.fields import read_timestamp
+from kingdom.sentinel.watcher import CLOCKS_APART, LOOK_BACK
 from kingdom.store.paths import BaseDir
 from kingdom.store.state import read_json, write_json
 
 FORGET_AFTER = timedelta(days=400)  # one that is met again after that is new to us
 MOST = 20_000
-LOOK_BACK = timedelta(days=7)
-_APART = timedelta(hours=1)  # two answers of one service may differ by so much
 
 
 @dataclass(frozen=True)
@@ -92,7 +91,7 @@ class Known:
         dealt with is known."""
         if self.began is not None:
             self.began = min(self.began, now)
-        if self.cursor is not None and self.cursor > now + _APART:
+        if self.cursor is not None and self.cursor > now + CLOCKS_APART:
             self.cursor = now - LOOK_BACK
 
     def live_in(self, zone: str) -> None:
