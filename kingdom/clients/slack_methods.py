@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from kingdom.clients.slack_faults import SlackLater, SlackLimited, SlackRefused
-from kingdom.clock import Clock
+from kingdom.clients.slack_faults import LONGEST_LIMIT, SlackLater, SlackLimited, SlackRefused
+from kingdom.clock import Clock, still_waits
 from kingdom.errors import KingdomError
 
 _FIRST_HOLD, _LONGEST_HOLD = timedelta(seconds=5), timedelta(minutes=5)
@@ -27,7 +27,8 @@ class SlackMethods:
     def check(self, method: str) -> None:
         """Raises while it is left alone."""
         held = self._held.get(method)
-        if held is not None and held.not_before and self._clock.now() < held.not_before:
+        until = held and held.not_before
+        if held is not None and until and still_waits(until, self._clock.now(), LONGEST_LIMIT):
             raise held.with_traceback(None)
         self._held.pop(method, None)
 

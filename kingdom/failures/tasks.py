@@ -307,6 +307,7 @@ OF_TASKS = (
         "never",
         "The files of the commit would take more room on disk than is allowed.",
         "If they should: raise git.max_checkout_mb or git.max_checkout_files in system.yaml "
-        "(git.max_outside_checkout_mb and _files for work of people below member).",
+        "(git.max_outside_checkout_mb and git.max_outside_checkout_files for work of others than "
+        "members).",
     ),
 )

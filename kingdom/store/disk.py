@@ -498,7 +498,7 @@ def exists(path: str) -> bool:
 def facts_of(path: str) -> os.stat_result | None:
     try:
         return os.lstat(path)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
 
 

@@ -79,8 +79,8 @@ OF_TASKS: dict[str, tuple[str, str]] = {
     ),
     "sandbox_failed": (
         "병사의 샌드박스를 만들지 못했습니다.",
-        "bubblewrap이 무엇이라 했는지는 kingdom logs SOLDIER로, 작동하는지는 kingdom doctor로 "
-        "확인하십시오.",
+        "bubblewrap이 무엇이라 했는지 보려면: kingdom logs SOLDIER; "
+        "작동하는지 보려면: kingdom doctor",
     ),
     "isolation_missing": (
         "샌드박스가 필요한데 이 머신에는 없어서 병사를 시작하지 않았습니다.",
@@ -203,7 +203,7 @@ OF_TASKS: dict[str, tuple[str, str]] = {
     ),
     "checkout_too_large": (
         "이 커밋의 파일들이 허용된 것보다 많은 디스크 공간을 차지합니다.",
-        "그래도 필요하다면 system.yaml에서 git.max_checkout_mb나 git.max_checkout_files를 올리세요 "
-        "(멤버가 아닌 사람의 일은 git.max_outside_checkout_mb, git.max_outside_checkout_files).",
+        "그래도 필요하다면 system.yaml에서 git.max_checkout_mb나 git.max_checkout_files를 "
+        "올리십시오 (멤버가 아닌 사람의 일은 git.max_outside_checkout_mb, git.max_outside_checkout_files).",
     ),
 }
