@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, get_args
 
 from pydantic import ValidationError
+from pydantic.fields import FieldInfo
 
 from kingdom.settings.refusal import refusal
 from kingdom.settings.section import Section
-from kingdom.settings.shape import section_at
+from kingdom.settings.shape import field_at, section_at
 from kingdom.settings.yaml_file import Document, Path
 
 S = TypeVar("S", bound=Section)
+
+
+def _may_be_none(field: FieldInfo | None) -> bool:
+    """Where null means something else than the default, such as a limit that is lifted."""
+    if field is None or field.default is None or field.is_required():
+        return False
+    return type(None) in get_args(field.annotation)
 
 
 class Layers(Generic[S]):
@@ -48,7 +56,7 @@ class Layers(Generic[S]):
                 inner = below.get(key)
                 below[key] = inner if isinstance(inner, dict) else {}
                 self._overlay(below[key], value or {}, path, document)
-            elif value is None:
+            elif value is None and not _may_be_none(field_at(self._model, path)):
                 below.pop(key, None)
                 self.origins.pop(path, None)
             else:

@@ -44,16 +44,15 @@ class Lock:
     def acquire(self) -> None:
         """Of the file that has the name now: where somebody removed it, others wait at another."""
         fcntl.flock(self._descriptor, fcntl.LOCK_EX)
-        while not self.is_in_place():
-            before = self._descriptor
-            try:
+        try:
+            while not self.is_in_place():
+                before = self._descriptor
                 self._open()
-            finally:
-                if self._descriptor == before:
-                    fcntl.flock(before, fcntl.LOCK_UN)
-                else:
-                    os.close(before)
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+                os.close(before)
+                fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+        except BaseException:  # a disk that refuses; nobody else is to wait for it
+            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+            raise
 
     def try_acquire(self) -> bool:
         return self._try(fcntl.LOCK_EX)

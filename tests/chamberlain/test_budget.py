@@ -208,11 +208,13 @@ def test_a_price_of_zero_is_a_price(office: Office, spend: Callable[..., None]) 
 
 
 def test_without_a_budget_all_is_well_and_counted(
-    office: Office, spend: Callable[..., None]
+    base: BaseDir, clock: MovableClock, spend: Callable[..., None]
 ) -> None:
+    configure(base, "chamberlain", token_limits={"daily_budget_usd": None})
     spend("1000000")
-    assert started(office).step() == EVERY
-    assert tokens(office) == ("ok", "1000000.00")
+    with office_in(base, clock) as office:
+        assert started(office).step() == EVERY
+        assert tokens(office) == ("ok", "1000000.00")
 
 
 @pytest.mark.usefixtures("limited")

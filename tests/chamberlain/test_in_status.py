@@ -58,6 +58,7 @@ def test_the_budget_is_told_while_it_holds_work_back(
 
 
 def test_without_a_budget_there_is_nothing_to_tell(base: BaseDir, clock: MovableClock) -> None:
+    configure(base, "chamberlain", token_limits={"daily_budget_usd": None})
     found = seen(base, clock, Budget, Measuring)
     assert found["budget"] == {
         "status": "ok", "daily_cost_usd": "0.00", "daily_budget_usd": None, "until": None,

@@ -98,7 +98,6 @@ def test_it_is_asked_then_killed_and_started_again_once(base: BaseDir, time: Wri
     assert "warden.role_hung" not in log_of(base)
     time.go_on(10.0)
     assert f"warden.role_hung target={NAME} pid={before}" in log_of(base)
-    assert is_alive(before)
     time.go_on(PATIENCE)
     eventually(lambda: not is_alive(before), "it is killed")
     looks(base, 2)

@@ -204,6 +204,7 @@ OF_TASKS: dict[str, tuple[str, str]] = {
     "checkout_too_large": (
         "이 커밋의 파일들이 허용된 것보다 많은 디스크 공간을 차지합니다.",
         "그래도 필요하다면 system.yaml에서 git.max_checkout_mb나 git.max_checkout_files를 "
-        "올리십시오 (멤버가 아닌 사람의 일은 git.max_outside_checkout_mb, git.max_outside_checkout_files).",
+        "올리십시오 (멤버가 아닌 사람의 일은 git.max_outside_checkout_mb, "
+        "git.max_outside_checkout_files).",
     ),
 }
