@@ -100,7 +100,7 @@ def _opened(path: str) -> int:
     try:
         return disk.open_lock(path)
     except OSError as error:
-        if error.errno not in _STILL_READABLE:
+        if error.errno not in _STILL_READABLE or not disk.exists(path):
             raise
         return disk.open_to_read(path)
 
