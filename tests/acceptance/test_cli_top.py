@@ -121,11 +121,15 @@ def test_a_signal_leaves_the_same_way(
     assert terminal.is_restored()
 
 
-def test_a_fault_while_it_looks_leaves_with_a_sentence(terminal: Pane, realm: BaseDir) -> None:
+def test_a_file_in_the_place_of_a_directory_disturbs_nothing(
+    terminal: Pane, realm: BaseDir
+) -> None:
     top(terminal, realm, "--every", "0.1")
     terminal.until("q leaves")
     Path(realm.control).write_text("no directory", "utf-8")
-    terminal.until("left 1")
+    terminal.until("q leaves")
+    terminal.type("q")
+    terminal.until("left 0")
     assert "Traceback" not in terminal.shown()
     assert terminal.is_restored()
 
