@@ -74,6 +74,7 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
     if week["unpriced"]:
         yield f"unknown    {_unpriced(today['unpriced'], week['unpriced'])}"
     yield f"limits     {_limits(limits)}"
+    yield "           change them with token_limits in config/local/chamberlain.yaml"
     from kingdom.words.charts import sparkline
 
     chart = sparkline([float(one["usd"]) for one in week["days"]])
@@ -111,7 +112,7 @@ def _limits(limits: dict[str, Any]) -> str:
     }
     known = [f"${usd} {what}" for what, usd in said.items() if usd is not None]
     if not known:
-        return "none; set token_limits in config/local/chamberlain.yaml"
+        return "none"
     if limits["daily_budget_usd"] is not None:
         warning, critical = (f"{float(limits[one]):g}" for one in ("warning_pct", "critical_pct"))
         known[0] += f" (warning at {warning} %, critical at {critical} %)"

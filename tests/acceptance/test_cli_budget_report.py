@@ -85,10 +85,13 @@ def test_what_the_chamberlain_wrote_a_moment_ago_is_believed(realm: BaseDir) -> 
 
 def test_without_a_budget_and_without_work(base: BaseDir) -> None:
     assert kingdom("init", base.root).code == 0
+    assert "of $20.00" in kingdom("budget", base=base).lines[0]
+    local = Path(base.path("config", "local", "chamberlain.yaml"))
+    local.write_text("token_limits: {daily_budget_usd: null}\n")
     said = kingdom("budget", base=base)
     assert said.lines[0].endswith("; no budget is set")
     assert "not yet: it needs three days of work among the last seven" in said.out
-    assert "set token_limits in config/local/chamberlain.yaml" in said.out
+    assert "token_limits in config/local/chamberlain.yaml" in said.out
 
 
 def read(base: BaseDir) -> None:

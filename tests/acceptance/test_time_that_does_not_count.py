@@ -47,7 +47,7 @@ def furnish(base: BaseDir, limit: float, **system: Any) -> None:
         f"#!/bin/sh\ncase $PWD in */gen-a/*) touch $KINGDOM_WORKSPACE/up\n{WAIT};; esac\n{REPORT}"
     )
     act.chmod(0o755)
-    runtime = {"engine": "command", "command": {"argv": ["./act"]}}
+    runtime = {"engine": "command", "isolation": "off", "command": {"argv": ["./act"]}}
     settings = {
         "system": {"durability": "fast", "runtime": runtime, **system},
         "king": {"polling": {"interval_seconds": 0.2}},

@@ -157,6 +157,7 @@ class Soldier:
             "stdout": self.stdout,
             "stderr": self.stderr,
             "result_path": order.result_path,
+            "timeout_seconds": order.timeout_seconds,
             "deadline": time.time() + order.timeout_seconds,
             "linger_seconds": 10,
             "verify": [],

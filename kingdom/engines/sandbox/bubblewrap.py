@@ -20,7 +20,10 @@ from dataclasses import dataclass
 PROGRAM = "bwrap"
 STOPPED = ".stopped"  # beside a spec: which limit refused a call of the model
 PORT = "{proxy_port}"  # stands in a command or its environment for where the proxy listens
-_TRIAL = ("--unshare-all", "--die-with-parent", "--ro-bind", "/", "/", "--dev", "/dev", "true")
+_TRIAL = (
+    *("--unshare-all", "--die-with-parent", "--ro-bind", "/", "/", "--dev", "/dev"),
+    *("/bin/sh", "-c", ":"),
+)
 _TRIAL_SECONDS = 10
 _NS_GET_USERNS = 0xB701
 _CLONE_NEWUSER, _CLONE_NEWNET = 0x10000000, 0x40000000

@@ -100,12 +100,8 @@ def sandbox(patient: Patient) -> Iterator[Finding]:
             "Set it to auto in config/local/system.yaml.",
         )
     if os.geteuid() == 0:
-        yield Finding(
-            WARNING,
-            "user",
-            "The kingdom runs as root: whoever gets past a sandbox has the whole machine.",
-            "Run it as an ordinary user of its own.",
-        )
+        sentence = "It is root: whoever gets past a sandbox has the whole machine."
+        yield fine("user", f"{sentence} An ordinary user of its own is safer.")
 
 
 def gh(patient: Patient) -> Iterator[Finding]:
