@@ -74,11 +74,11 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
     if week["unpriced"]:
         yield f"unknown    {_unpriced(today['unpriced'], week['unpriced'])}"
     yield f"limits     {_limits(limits)}"
-    yield "           change them with token_limits in config/local/chamberlain.yaml"
     from kingdom.words.charts import sparkline
 
     chart = sparkline([float(one["usd"]) for one in week["days"]])
     yield f"7 days     ${week['usd']}  {chart}  since {week['from']}"
+    yield "           change limits with token_limits in config/local/chamberlain.yaml"
 
 
 def _share(spent: float, budget: float) -> float:

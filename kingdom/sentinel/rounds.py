@@ -17,7 +17,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from kingdom.errors import TryLater
+from kingdom.errors import KingdomError, TryLater
 from kingdom.models.event import Event
 from kingdom.runtime.role import Setting
 from kingdom.sentinel.record import Record
@@ -121,9 +121,16 @@ class Rounds:
         return completed
 
     def _complete(self, one: Sighting) -> Sighting:
-        """Without its details, if these cannot be understood."""
+        """Without its details, if these cannot be understood. What the place itself refuses is told
+        by whoever looks."""
+        refused: KingdomError | None = None
         with self._setting.faults.contained(f"details of {one.about}"):
-            return self._watcher.complete(one)
+            try:
+                return self._watcher.complete(one)
+            except KingdomError as error:
+                refused = error
+        if refused is not None:
+            raise refused
         return one
 
     def _emit(self, events: list[Event]) -> int:
