@@ -46,7 +46,8 @@ def _opened(path: str, flags: int) -> Iterator[int]:
 
 
 def set_aside(path: str) -> str:
-    """Another name for what is in the way of a file; answers which."""
+    """Another name for what is in the way of a file; answers which. If another process was first,
+    there is nothing left to do."""
     number = 1
     while True:
         aside = f"{path}{ASIDE}" + (f".{number}" if number > 1 else "")
@@ -54,6 +55,8 @@ def set_aside(path: str) -> str:
             move_anything(path, aside)
         except FileExistsError:
             number += 1
+        except FileNotFoundError:
+            return aside
         else:
             return aside
 

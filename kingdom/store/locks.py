@@ -32,10 +32,9 @@ class Lock:
         try:
             self._descriptor = _opened(self.path)
         except OSError:
-            if held_by(self.path) is not None or not disk.exists(self.path):
+            if not disk.exists(self.path):
                 raise
-            disk.set_aside(self.path)
-            self._descriptor = _opened(self.path)
+            self._descriptor = _made_anew(self.path)
         self._facts = os.fstat(self._descriptor)
 
     def fileno(self) -> int:
@@ -103,6 +102,23 @@ def _opened(path: str) -> int:
         if error.errno not in _STILL_READABLE or not disk.exists(path):
             raise
         return disk.open_to_read(path)
+
+
+def _made_anew(path: str) -> int:
+    """Several processes may find the same one unusable: the first puts it out of the way, and the
+    others open what it made."""
+    directory = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(directory, fcntl.LOCK_EX)
+        try:
+            return _opened(path)
+        except OSError:
+            if held_by(path) is not None:
+                raise
+            disk.set_aside(path)
+            return _opened(path)
+    finally:
+        os.close(directory)
 
 
 def is_locked(path: str) -> bool:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import os
+import socket
+import threading
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -54,6 +58,25 @@ def test_a_lock_on_whatever_lies_there(scratch: Path, make: Callable[[str], None
     assert one.try_acquire()
     assert not other.try_acquire()
     assert is_locked(path)
+
+
+def test_several_that_find_a_lock_unusable_at_once_share_the_new_one(scratch: Path) -> None:
+    holders: list[int] = []
+
+    def hold(path: str) -> None:
+        together.wait()
+        with Lock(path):
+            holders.append(len(holders))
+            assert len(holders) == 1
+            time.sleep(0.001)  # so that a second holder would be seen
+            holders.pop()
+
+    for number in range(40):
+        path, together = str(scratch / f"{number}.lock"), threading.Barrier(4)
+        with socket.socket(socket.AF_UNIX) as unusable_one:
+            unusable_one.bind(path)
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(hold, [path] * 4))
 
 
 def test_the_system_knows_who_has_a_lock_that_nobody_may_open(scratch: Path) -> None:
