@@ -163,12 +163,13 @@ class SlackSocket:
         line.sock.settimeout(_PATIENCE)
         state = ConnectionState()  # type: ignore[no-untyped-call]
         reader = Thread(target=line.run_until_completion, args=(state,), daemon=True)
+        self._line = line  # before anything can come that is to be acknowledged
         try:
             start_thread(reader)
         except LimitReached as limit:
+            self._line = None
             line.disconnect()
             raise SlackLater(limit.sentence, remedy=limit.remedy) from limit
-        self._line = line
         try:
             self._tend(line)
         finally:
@@ -191,7 +192,7 @@ class SlackSocket:
         watched.register(self._leaves, select.POLLIN)
         if line.sock is not None:
             watched.register(line.sock.fileno(), _GONE)
-        while not watched.poll(self._ping * 1000) and line.is_active():
+        while not (self._ended.is_set() or watched.poll(self._ping * 1000)) and line.is_active():
             if self._seconds() - (line.last_ping_pong_time or began) > self._silence:
                 return
             if self._clock.monotonic() > self._recount_at:

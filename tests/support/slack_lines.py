@@ -84,9 +84,9 @@ class Lines:
         handler.end_headers()
         handler.wfile.flush()
         line = Line(handler.connection)
+        line.send({"type": "hello", "num_connections": len(self.open) + 1 + self.others})
         self.open.append(line)
         self.made += 1
-        line.send({"type": "hello", "num_connections": len(self.open) + self.others})
         if self.sends_again:
             self.replay_what_was_not_acknowledged()
         try:
