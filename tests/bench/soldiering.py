@@ -1,8 +1,10 @@
-"""What the kingdom adds around the real Claude Code program, one at a time and eight at once.
+"""What the kingdom adds around the real Claude Code program, one at a time and eight at once; and
+what of it is the sandbox, around a soldier and in a build that one runs.
 
 Both sides run the same program with the same home, prompt and scripted model; what is configured as
-the program is a shell script that notes when it began and ended. The kingdom's side is a whole one,
-with its roles, tmux and the console: it ends with the closing message shown there.
+the program is a shell script that notes when it began and ended, in the directory it works in. The
+kingdom's side is a whole one, with its roles, tmux and the console: it ends with the closing
+message shown there. A second one has its sandboxes switched off.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import os
 import statistics
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
@@ -37,19 +39,23 @@ _BARE = ("-p", "--output-format", "stream-json", "--verbose", "--allowedTools", 
 _MESSAGES_OF_A_TASK = 2  # one opens its thread, one closes it
 _REPORT = '{"task_id": "%s", "status": "success", "summary": "Done."}'
 _PROMPT = "Report at once.\n"
+_BUILD = "Build first.\n"
+_SANDBOX = 0.060  # seconds that it may cost
+# Many files, processes and bytes, with programs that every machine has.
+_BUILDS = """seq 600 | while read -r n; do seq "$n" 2000 > "part$n"; done; \
+git init -q . && git add . && git -c user.name=b -c user.email=b@example.com commit -qm build; \
+for n in 1 2 3; do tar cf - part* | gzip -6 | sha256sum; done > sums; git gc -q"""
 _MANIFEST = {
-    "name": "gen-bench",
     "description": "Is measured.",
-    "subscribes": ["bench.work"],
     "timeout_seconds": 300,
     "max_soldiers": AT_ONCE,
     "permissions": {"tools": ["Bash"]},
 }
 _TIMED = """#!/bin/sh
-date +%s.%N > "{notes}/$$.began"
+date +%s.%N > "$$.began"
 "{program}" "$@"
 code=$?
-date +%s.%N > "{notes}/$$.ended"
+date +%s.%N > "$$.ended"
 exit $code
 """
 
@@ -57,32 +63,45 @@ exit $code
 @dataclass(frozen=True)
 class _Program:
     path: Path
-    notes: Path
     home: Path
     environment: dict[str, str]
 
 
 def soldiering(directory: str, rounds: int, crowds: int) -> tuple[list[Figure], list[Rate]]:
-    with _program(Path(own_place(directory))) as program, _kingdom(directory, program) as base:
+    with (
+        _program(Path(own_place(directory))) as program,
+        _kingdom(directory, program) as base,
+        _kingdom(directory, program, isolation="off") as unprotected,
+    ):
         numbers = count(1)
-        around, alone, whole = [], [], []
+        around, alone, whole, of_sandbox, inside, outside = [], [], [], [], [], []
         for number in range(rounds + 1):
-            bare, ours = _bare(program, 1), _ours(base, program, numbers, 1)
+            bare, ours = _bare(program, 1), _ours(base, numbers, 1)
+            without = _ours(unprotected, numbers, 1)
+            builds = [_build(one, numbers) for one in (base, unprotected)]
             if number > 0:  # the first fills caches, of the program's own, too
                 alone.append(bare.program)
                 around.append(ours.whole - ours.program)
                 whole.append(ours.whole)
+                of_sandbox.append(ours.whole - without.whole)
+                inside.append(builds[0])
+                outside.append(builds[1])
         many, floor = [], []
         for _ in range(crowds):
             floor.append(_bare(program, AT_ONCE).whole)
-            many.append(_ours(base, program, numbers, AT_ONCE).whole)
+            many.append(_ours(base, numbers, AT_ONCE).whole)
+    allowed = [_SANDBOX] * len(of_sandbox)
     return [
         compared("around a soldier, to the bare program", around, alone, at_most(0.35)),
         compared("event to message, to the bare program", whole, alone),
         compared(f"{AT_ONCE} soldiers, to {AT_ONCE} bare programs", many, floor, at_most(1.25)),
+        compared("the sandbox of a soldier, to 60 ms", of_sandbox, allowed, at_most(1.0)),
+        compared("a build in a sandbox, to one without", inside, outside, at_most(1.05)),
     ], [
         Rate("soldier: the bare program", statistics.median(alone) * 1e3, "ms"),
         Rate("soldier: what the kingdom adds around it", statistics.median(around) * 1e3, "ms"),
+        Rate("soldier: what of that is its sandbox", statistics.median(of_sandbox) * 1e3, "ms"),
+        Rate("soldier: a build in its sandbox", statistics.median(inside) * 1e3, "ms"),
         Rate(f"soldiers: {AT_ONCE} at once", statistics.median(many) * 1e3, "ms"),
         Rate(f"soldiers: {AT_ONCE} bare programs", statistics.median(floor) * 1e3, "ms"),
     ]
@@ -96,32 +115,48 @@ class _Took:
 
 @contextmanager
 def _program(place: Path) -> Iterator[_Program]:
-    home, notes = place / "home", place / "notes"
-    for path in (home, notes):
-        path.mkdir(parents=True)
-    command = f"""printf '{_REPORT}' "$KINGDOM_TASK_ID" > "$KINGDOM_RESULT_PATH\""""
+    home = place / "home"
+    home.mkdir(parents=True)
+    report = f"""printf '{_REPORT}' "$KINGDOM_TASK_ID" > "$KINGDOM_RESULT_PATH\""""
+    build = f"date +%s.%N > 1.built; {_BUILDS}; date +%s.%N > 2.built; {report}"
     script = place / "claude"
-    script.write_text(_TIMED.format(notes=notes, program=new_claude()))
+    script.write_text(_TIMED.format(program=new_claude()))
     script.chmod(0o755)
-    with ScriptedModel(use("Bash", command=command, description="report"), say("Bye.")) as model:
+    with ScriptedModel(use("Bash", command=report, description="report"), say("Bye.")) as model:
+        model.says(use("Bash", command=build, description="build"), say("Bye."), to=_BUILD.strip())
         environment = {"PATH": os.environ["PATH"], "HOME": str(home), **model.environment}
-        yield _Program(script, notes, home, environment)
+        yield _Program(script, home, environment)
 
 
 @contextmanager
-def _kingdom(directory: str, program: _Program) -> Iterator[BaseDir]:
+def _kingdom(directory: str, program: _Program, isolation: str = "auto") -> Iterator[BaseDir]:
     base = BaseDir(own_place(directory))
     init(base)
     local = Path(base.path("config", "local"))
+    runtime = {
+        "engine": "claude",
+        "claude": {"command": str(program.path)},
+        "isolation": isolation,
+    }
+    generals = {"gen-bench": ("bench.work", _PROMPT), "gen-build": ("bench.build", _BUILD)}
     written = {
-        "system.yaml": {"runtime": {"engine": "claude", "claude": {"command": str(program.path)}}},
+        "system.yaml": {"runtime": runtime},
         "king.yaml": {"concurrency": {"max_soldiers": AT_ONCE}},
-        "generals/gen-bench/manifest.yaml": _MANIFEST,
+        **{
+            f"generals/{name}/manifest.yaml": {
+                **_MANIFEST,
+                "name": name,
+                "subscribes": [subscribed],
+                "sandbox": {"read": [os.path.dirname(new_claude())]},
+            }
+            for name, (subscribed, _) in generals.items()
+        },
     }
     for name, content in written.items():
         (local / name).parent.mkdir(parents=True, exist_ok=True)
         (local / name).write_text(json.dumps(content))
-    (local / "generals/gen-bench/prompt.md").write_text(_PROMPT)
+    for name, (_, prompt) in generals.items():
+        (local / "generals" / name / "prompt.md").write_text(prompt)
     undisturbed(base.root)
     _type(base, program, "start")
     try:
@@ -139,10 +174,24 @@ def _type(base: BaseDir, program: _Program, *words: str) -> None:
     )  # fmt: skip
 
 
-def _ours(base: BaseDir, program: _Program, numbers: Iterator[int], soldiers: int) -> _Took:
+def _ours(base: BaseDir, numbers: Iterator[int], soldiers: int) -> _Took:
+    whole = _sent(base, "bench.work", numbers, soldiers)
+    return _Took(whole, _noted(Path(base.workspace, "gen-bench"), soldiers))
+
+
+def _build(base: BaseDir, numbers: Iterator[int]) -> float:
+    """Seconds that it took, as noted by itself."""
+    _sent(base, "bench.build", numbers, 1)
+    began, ended = sorted(map(_moment, Path(base.workspace, "gen-build").glob("*/*.built")))
+    _forget(Path(base.workspace, "gen-build").glob("*/*.built"))
+    return ended - began
+
+
+def _sent(base: BaseDir, kind: str, numbers: Iterator[int], soldiers: int) -> float:
+    """Seconds until all is said."""
     sent = base.path("queue", "messages", "sent")
     wanted = len(os.listdir(sent)) + soldiers * _MESSAGES_OF_A_TASK
-    events = [_event(next(numbers)) for _ in range(soldiers)]
+    events = [_event(kind, next(numbers)) for _ in range(soldiers)]
     for event in events:
         Path(base.path(f"{event.id}.part")).write_bytes(event.to_json())
     began = time()
@@ -159,13 +208,13 @@ def _ours(base: BaseDir, program: _Program, numbers: Iterator[int], soldiers: in
     for event in events:
         ended = Path(base.path("queue", "events", "completed", f"{event.id}.json"))
         assert json.loads(ended.read_text())["status"] == "completed"
-    return _Took(whole, _noted(program, soldiers))
+    return whole
 
 
-def _event(number: int) -> Event:
+def _event(kind: str, number: int) -> Event:
     return Event(
         id=f"evt-bench-{number}",
-        type="bench.work",
+        type=kind,
         source="bench",
         created_at=SystemClock().now(),
         trust="member",
@@ -202,17 +251,21 @@ def _bare(program: _Program, programs: int) -> _Took:
         report = place / f"{number}.json"
         assert json.loads(report.read_text())["status"] == "success"
         report.unlink()
-    return _Took(whole, _noted(program, programs))
+    return _Took(whole, _noted(place.parent, programs))
 
 
-def _noted(program: _Program, programs: int) -> float:
-    """What the script wrote of these; forgotten afterwards."""
-    began, ended = (list(program.notes.glob(f"*.{word}")) for word in ("began", "ended"))
+def _noted(place: Path, programs: int) -> float:
+    """What the script wrote of these, each where it worked; forgotten afterwards."""
+    began, ended = (list(place.glob(f"*/*.{word}")) for word in ("began", "ended"))
     assert len(began) == len(ended) == programs, (began, ended)
     took = max(map(_moment, ended)) - min(map(_moment, began))
-    for path in (*began, *ended):
-        path.unlink()
+    _forget((*began, *ended))
     return took
+
+
+def _forget(paths: Iterable[Path]) -> None:
+    for path in paths:
+        path.unlink()
 
 
 def _moment(path: Path) -> float:
