@@ -1,15 +1,16 @@
 """What an engine's last runs told of it: a usage limit, an outage, a wrong login.
 
 `state/engines/{engine}.json` is there while something is held against the engine. Generals write
-it, everybody who admits work reads it, and a person who mended what was wrong may remove it. When
-its time is up the engine is on trial: one soldier at a time, until a run that began afterwards ends
-well and the file is removed. Each trial that fails makes the next pause longer.
+it, and so does a soldier's proxy the moment that a usage limit is answered; everybody who admits
+work reads it, and a person who mended what was wrong may remove it. When its time is up the engine
+is on trial: one soldier at a time, until a run that began afterwards ends well and the file is
+removed. Each trial that fails makes the next pause longer.
 """
 
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -53,6 +54,7 @@ class Standing:
     failures: int
 
     noted_at: datetime | None = None  # when `until` was last set
+    told: bool = True  # whether a general has told of it; the proxy of a soldier cannot
 
     def is_closed(self, now: datetime) -> bool:
         """One whose moment cannot be believed is on trial."""
@@ -91,17 +93,25 @@ class Standings:
         return _standing(read_json(self._path(engine)))
 
     def note_fault(
-        self, engine: str, code: str, reason: str, until: datetime | None, now: datetime
+        self,
+        engine: str,
+        code: str,
+        reason: str,
+        until: datetime | None,
+        now: datetime,
+        *,
+        told: bool = True,
     ) -> Standing | None:
-        """The new standing, if this run closed the engine; None if it was closed already."""
+        """The new standing, if it is to be told that the engine is closed; None if that was done,
+        or is left to others."""
         disk.make_directory(self._directory)
         with self._locked():
             known = self.of(engine)
-            standing = fell(known, code, reason, until, now)
-            if standing == known:
-                return None
-            write_json(self._path(engine), _spelled(standing))
-        return None if known is not None and known.is_closed(now) else standing
+            was_told = known is not None and known.told and known.is_closed(now)
+            standing = replace(fell(known, code, reason, until, now), told=told or was_told)
+            if standing != known:
+                write_json(self._path(engine), _spelled(standing))
+        return standing if told and not was_told else None
 
     def note_success(self, engine: str, began: datetime, now: datetime) -> bool:
         """Whether a run that began then reopened the engine."""
@@ -140,6 +150,7 @@ def _standing(found: Any) -> Standing | None:
             until=_moment(found["until"]),
             failures=int(found["failures"]),
             noted_at=_moment(found["noted_at"]) if found.get("noted_at") else None,
+            told=found.get("told") is not False,
         )
     except (KeyError, TypeError, ValueError):
         return None

@@ -180,6 +180,7 @@ class SandboxBuilder:
             "secrets": enclosure.tokens,
             "budget": {
                 "base": self._base.root,
+                "engine": engine.name,
                 "general": general.name,
                 "soldier": order.soldier_id,
                 "limits": limits,

@@ -179,6 +179,7 @@ def test_a_usage_limit_closes_the_engine_until_it_ends_and_costs_no_attempt(
         event = send(base, "later")
         eventually(lambda: "not available until" in kingdom("status", base=base).out, "it is said")
         assert datetime.fromisoformat(json.loads(path.read_text())["until"]).timestamp() == far
+        eventually(lambda: "limit" in kingdom("why", event, base=base).out, "its soldier ended")
         asked = len(model.requests)
         assert "limit" in kingdom("why", event, base=base).out
         assert len(model.requests) == asked, "nothing is tried meanwhile"

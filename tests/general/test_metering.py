@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from kingdom.engines.sandbox.metering import Call, Meter, cost_of
+from kingdom.engines.standing import LIMIT, Standings
 from kingdom.store import spending
 from kingdom.store.paths import BaseDir
 
@@ -32,7 +33,7 @@ def meter(base: BaseDir, soldier: str = "soldier-1", whose: str = "gen-a", **lim
 
 def answer(call: Call, **usage: int) -> None:
     assert not call.refusal
-    call.answered(200)
+    call.answered(200, {})
     start = {"type": "message_start", "message": {"usage": {"input_tokens": 10}}}
     end = {"type": "message_delta", "usage": usage}
     stream = b"".join(b"event: x\ndata: %b\n\n" % json.dumps(one).encode() for one in (start, end))
@@ -59,7 +60,7 @@ def test_soldiers_together_stay_within_the_day(base: BaseDir) -> None:
     ones = [meter(base, f"soldier-{n}", day_usd=limit) for n in range(5)]
     calls = [one.begin("/v1/messages", ASK) for one in ones]  # all at once
     assert [bool(call.refusal) for call in calls] == [False, False, True, True, True]
-    calls[0].answered(500)  # it cost nothing, so there is room again
+    calls[0].answered(500, {})  # it cost nothing, so there is room again
     calls[0].end()
     assert not ones[4].begin("/v1/messages", ASK).refusal
 
@@ -99,7 +100,49 @@ def test_an_answer_that_tells_nothing_counts_as_what_was_reserved(
 ) -> None:
     one = meter(base, usd=float(MAY_COST) * 1.5)
     call = one.begin("/v1/messages", ASK)
-    call.answered(200)
+    call.answered(200, {})
     call.read(noise)
     call.end()
     assert "task" in one.begin("/v1/messages", ASK).refusal
+
+
+SOON = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
+SECONDS = int(SOON.timestamp())
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "headers", "until"),
+    [
+        (429, {"message": f"Claude AI usage limit reached|{SECONDS}"}, {}, SOON),
+        (429, {"type": "usage_limit_reached", "resets_at": SECONDS}, {}, SOON),
+        (
+            429,
+            {"message": "Error"},
+            {
+                "anthropic-ratelimit-unified-status": "rejected",
+                "anthropic-ratelimit-unified-reset": str(SECONDS),
+            },
+            SOON,
+        ),
+        (429, {"type": "rate_limit_error", "message": "Number of requests exceeded"}, {}, None),
+        (529, {"message": f"Claude AI usage limit reached|{SECONDS}"}, {}, None),
+        (429, {"message": ["?"], "resets_at": "?"}, {}, None),
+    ],
+)
+def test_a_usage_limit_closes_the_engine_the_moment_it_is_answered(
+    base: BaseDir, status: int, error: Any, headers: dict[str, str], until: datetime | None
+) -> None:
+    call = Meter(base, "gen-a", "soldier-1", {"day": DAY}, "claude").begin("/v1/messages", ASK)
+    call.answered(status, headers)
+    call.read(json.dumps({"type": "error", "error": error}).encode())
+    call.end()
+    known = Standings(base).of("claude")
+    if until is None:
+        assert known is None
+        return
+    assert known is not None
+    now = SOON - timedelta(minutes=1)
+    assert (known.code, known.told) == (LIMIT, False)
+    told = Standings(base).note_fault("claude", LIMIT, "", until, now)  # by its general, once
+    assert told is not None
+    assert Standings(base).note_fault("claude", LIMIT, "", until, now) is None

@@ -4,6 +4,7 @@ Before a call, what it may cost is reserved; afterwards what it did cost counts 
 `state/soldiers/{soldier}.spent`, and all soldiers look and reserve under one lock, so that together
 they stay within the day's budget. A crash leaves a reservation, which counts until the attempt's
 own line is in `state/spending/`. A call that is refused leaves `.stopped`, with the limit's name.
+A usage limit that the model's side answers with closes the engine at once, for all soldiers.
 
 Prices are those of the model's list, and the dearest of them for a model that is not on it. They
 decide when to stop; what an attempt cost is what its engine says.
@@ -15,10 +16,15 @@ import json
 import os
 import threading
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
+from kingdom.clock import SystemClock
+from kingdom.engines.claude.limits import is_limit, reset_in
 from kingdom.engines.sandbox.bubblewrap import STOPPED
+from kingdom.engines.standing import LIMIT, Standings
+from kingdom.failures import FAILURES
 from kingdom.store import disk, spending
 from kingdom.store.locks import Lock
 from kingdom.store.paths import BaseDir
@@ -44,6 +50,7 @@ _PRICES = (
     ("", "15", "75"),
 )
 _LARGEST_ANSWER_KEPT = 4 * 1024 * 1024
+_LARGEST_ERROR, _LONGEST_SENTENCE = 16 * 1024, 300
 _COUNTED = ("input_tokens", "output_tokens", "cache_creation_input_tokens")
 _CACHE_READ, _CACHE_WRITE = Decimal("0.1"), Decimal("1.25")
 
@@ -65,9 +72,15 @@ class Meter:
     be missing."""
 
     def __init__(
-        self, base: BaseDir, general: str, soldier: str, limits: Mapping[str, Any]
+        self,
+        base: BaseDir,
+        general: str,
+        soldier: str,
+        limits: Mapping[str, Any],
+        engine: str = "",
     ) -> None:
         self._base = base
+        self._engine = engine
         self._soldier = soldier
         self._general = general
         self._own = {TASK: spending.price(limits.get("usd")), TOKENS: limits.get("tokens")}
@@ -134,6 +147,12 @@ class Meter:
             self._tokens += tokens
             self._write()
 
+    def note_usage_limit(self, sentence: str, until: datetime | None) -> None:
+        if self._engine:
+            reason = f"{FAILURES[LIMIT].sentence} {sentence}"
+            now = SystemClock().now()
+            Standings(self._base).note_fault(self._engine, LIMIT, reason, until, now, told=False)
+
     def _write(self) -> None:
         told = {"general": self._general, "day": self._day.date, "tokens": self._tokens}
         money = {"spent": spending.spell(self._spent), "reserved": spending.spell(self._reserved)}
@@ -155,12 +174,16 @@ class Call:
         self._failed = True  # until it is answered
         self._usage: dict[str, int] = {}
         self._rest = b""
+        self._limited_by: Mapping[str, str] | None = None  # the headers of a 429
 
-    def answered(self, status: int) -> None:
+    def answered(self, status: int, headers: Mapping[str, str]) -> None:
         self._failed = status >= 400
+        self._limited_by = headers if status == 429 else None
 
     def read(self, part: bytes) -> None:
         """A part of the answer, as it passes."""
+        if self._limited_by is not None and len(self._rest) < _LARGEST_ERROR:
+            self._rest += part
         if self._meter is None or self._failed:
             return
         *lines, self._rest = (self._rest + part).split(b"\n")
@@ -185,10 +208,37 @@ class Call:
         """An answer that was cut off counts as what was reserved for it."""
         if self._meter is None:
             return
+        if self._limited_by is not None:
+            met = usage_limit(self._rest, self._limited_by, SystemClock().now())
+            if met is not None:
+                self._meter.note_usage_limit(*met)
         self._take(self._rest)
         used = sum(self._usage.get(name, 0) for name in _COUNTED)
         cost = cost_of(self._model, self._usage) if self._usage else self._reserve
         self._meter.settle(self._reserve, NOTHING if self._failed else cost, used)
+
+
+def usage_limit(
+    body: bytes, headers: Mapping[str, str], now: datetime
+) -> tuple[str, datetime | None] | None:
+    """What a 429 says of a usage limit, and when it ends; None for a mere "slower, please"."""
+    try:
+        error = _part(json.loads(body), "error")
+    except (ValueError, RecursionError):
+        error = {}
+    sentence, given = str(error.get("message") or "")[:_LONGEST_SENTENCE], dict(headers)
+    is_one = (
+        given.get("anthropic-ratelimit-unified-status") == "rejected"
+        or error.get("type") == "usage_limit_reached"
+        or is_limit(sentence)
+    )
+    if not is_one:
+        return None
+    named = given.get("anthropic-ratelimit-unified-reset") or error.get("resets_at")
+    try:
+        return sentence, datetime.fromtimestamp(float(named or ""), UTC)
+    except (ValueError, TypeError, OverflowError, OSError):
+        return sentence, reset_in(sentence, now)
 
 
 def _part(value: Any, name: str) -> dict[str, Any]:

@@ -152,7 +152,7 @@ class _Handler(BaseHTTPRequestHandler):
             raise _Refused(call.status, call.refusal)
         try:
             answer = self._answer(endpoint, body, headers)
-            call.answered(answer.status)
+            call.answered(answer.status, {k.lower(): v for k, v in answer.getheaders()})
             self._pass_on(answer, call.read)
         finally:
             call.end()

@@ -106,7 +106,10 @@ def _serve_until_killed(
     from kingdom.store.paths import BaseDir
 
     whose = section["budget"]
-    meter = Meter(BaseDir(whose["base"]), whose["general"], whose["soldier"], whose["limits"])
+    engine = whose.get("engine", "")
+    meter = Meter(
+        BaseDir(whose["base"]), whose["general"], whose["soldier"], whose["limits"], engine
+    )
     serve(listener, Way.of(way, tokens), meter)
 
 
