@@ -32,8 +32,6 @@ class Lock:
         try:
             self._descriptor = _opened(self.path)
         except OSError:
-            if not disk.exists(self.path):
-                raise
             self._descriptor = _made_anew(self.path)
         self._facts = os.fstat(self._descriptor)
 
@@ -113,7 +111,7 @@ def _made_anew(path: str) -> int:
         try:
             return _opened(path)
         except OSError:
-            if held_by(path) is not None:
+            if held_by(path) is not None or not disk.exists(path):
                 raise
             disk.set_aside(path)
             return _opened(path)
