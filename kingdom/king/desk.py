@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
 from functools import partial
@@ -10,11 +10,12 @@ from typing import Any
 
 from kingdom.bus.files.bus import FileBus
 from kingdom.bus.port import Accept, Claim, Move, New, Problem
-from kingdom.errors import LeaseLost, TryLater
+from kingdom.errors import KingdomError, LeaseLost, TryLater
 from kingdom.king.chat import Place, place_in, place_of
 from kingdom.king.ids import Ids
 from kingdom.king.outcomes import Draft
 from kingdom.king.routing import trace_of
+from kingdom.models.base import Record
 from kingdom.models.event import Event
 from kingdom.models.message import MessageBase
 from kingdom.models.task import Task
@@ -84,12 +85,17 @@ class Hands:
     def holds(self, claim: Claim) -> bool:
         return self._held.get((claim.stream, claim.id)) is claim
 
-    def named(self, stream: str, id_: str) -> Claim | None:
-        """This message, wherever it lies; None if someone else holds it."""
+    def named(self, stream: str, id_: str, *states: str) -> Claim | None:
+        """This message, if it lies in one of these states now; without any, wherever it lies. None
+        if it does not, or someone else holds it."""
         held = self._held.get((stream, id_))
         if held is not None:
-            return held
-        return next(iter(self._keep(self._bus.claim(stream, WORKER, ids=[id_]))), None)
+            return held if not states or held.state in states else None
+        try:
+            claims = self._bus.claim(stream, WORKER, ids=[id_], judge=partial(_lies_in, states))
+        except _LiesElsewhere:
+            return None
+        return next(iter(self._keep(claims)), None)
 
     def _keep(self, claims: list[Claim]) -> list[Claim]:
         for claim in claims:
@@ -122,6 +128,15 @@ class Hands:
         """It lay there when we took it, and is none of our business."""
         status = "" if claim.stream == "results" else claim.message.status
         self.commit([Move(claim, claim.state, status)])
+
+
+class _LiesElsewhere(KingdomError):
+    """It has moved since it was looked at."""
+
+
+def _lies_in(states: Sequence[str], state: str, message: Record) -> None:
+    if states and state not in states:
+        raise _LiesElsewhere(f"{message.id} lies in {state}.")
 
 
 def _is_due(claim: Claim, stream: str, accept: Accept | None) -> bool:
