@@ -36,7 +36,7 @@ METHODS = {
         "files.completeUploadExternal", "files.getUploadURLExternal", "reactions.add",
         "reactions.remove", "usergroups.users.list", "users.conversations", "users.info",
     )
-} | {"upload": UPLOAD}  # fmt: skip
+} | {"upload": UPLOAD, "api.test|users.conversations": "users.conversations"}  # fmt: skip
 FAILURES: dict[str, dict[str, Any]] = {
     "404": {"status": 404, "body": "<html>Not found</html>"},
     "html": {"status": 200, "body": "<html>Log in to the network</html>"},
@@ -48,9 +48,13 @@ FAILURES: dict[str, dict[str, Any]] = {
     "hang": {"lost": "hang"},
 }
 MET = (("404", "hang"), ("scope", "limit"))  # by turns, so that each is met by half of the methods
-# An upload is no method; whether the token is accepted at all is what auth.test says.
-NONE_SUCH = {("upload", one) for one in ("html", "unknown", "scope", "not for this token")} | {
-    ("auth.test", "not for this token")
+# An upload is no method. Whether the token is accepted at all is what auth.test says. What stands
+# in place of Slack may lack two methods; a Slack that fails in both is simply down.
+_BOTH = "api.test|users.conversations"
+NONE_SUCH = {
+    *(("upload", one) for one in ("html", "unknown", "scope", "not for this token")),
+    *((_BOTH, one) for one in FAILURES if one not in ("404", "unknown")),
+    ("auth.test", "not for this token"),
 }
 # What was learned from the answer to a message is not asked for again.
 MET_ONCE = {(one, "limit") for one in ("conversations.list", "conversations.open")}
