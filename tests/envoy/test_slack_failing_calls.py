@@ -64,7 +64,7 @@ MEMBER = "U0MEMBER"
 
 @pytest.fixture(autouse=True)
 def _short_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "TIMEOUT", 0.2)
+    monkeypatch.setattr(client, "TIMEOUT", 0.1)
 
 
 @pytest.fixture
