@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
 from kingdom.bus.files.bus import FileBus
+from kingdom.bus.files.caretaker import Caretaker
+from kingdom.bus.files.intake import PATIENCE
 from kingdom.bus.port import Accept, Claim, Move, New, Problem
 from kingdom.errors import KingdomError, LeaseLost, TryLater
 from kingdom.king.chat import Place, place_in, place_of
@@ -23,6 +25,7 @@ from kingdom.runtime.config import Config
 from kingdom.runtime.faults import Faults
 from kingdom.runtime.role import Setting
 from kingdom.runtime.task_log import TaskLog
+from kingdom.store import disk
 from kingdom.topology import PENDING
 from kingdom.words import Words
 
@@ -162,6 +165,7 @@ class Desk:
         self.reserve = Ids(setting.bus)
         self.task_log = TaskLog(setting.base, setting.name, setting.clock)
         self._words: tuple[str, Words] | None = None
+        self._caretaker = Caretaker(setting.base, setting.clock)
 
     @property
     def config(self) -> Config:
@@ -226,6 +230,13 @@ class Desk:
             trace_id=trace_of(event),
             **_placed(place_in(event.payload), draft.fields),
         )
+
+    def set_aside_unreadable(self, stream: str, state: str, name: str) -> None:
+        """Of files where nobody claims from; unless somebody may still be writing it."""
+        facts = disk.facts_of(f"{self._caretaker.places.directory(stream, state)}/{name}")
+        if facts is not None and self.now().timestamp() - facts.st_mtime >= PATIENCE:
+            with suppress(FileNotFoundError):
+                self._caretaker.condemn_invalid(stream, state, name)
 
     def tell(self, type_: str, trace_id: str | None, **data: Any) -> None:
         self.setting.tell(type_, data, trace_id)

@@ -6,11 +6,7 @@ starts and at its polling interval; what it costs grows with the tasks under way
 
 from __future__ import annotations
 
-from contextlib import suppress
-
 from kingdom.bus.due import LONGEST_DEFERRAL, due_at
-from kingdom.bus.files.caretaker import Caretaker
-from kingdom.bus.files.intake import PATIENCE
 from kingdom.bus.files.places import HANDLED
 from kingdom.bus.port import Move, New
 from kingdom.failures import FAILURES
@@ -42,7 +38,6 @@ class Vigil:
         self._silent: set[str] = set()  # ended, and no result was there at the last look
         self._next_look = float("-inf")
         self._dispatched: set[str] = set()  # names that were looked at
-        self._caretaker = Caretaker(desk.setting.base, desk.setting.clock)
 
     def start(self) -> None:
         """Know again what a former life had made."""
@@ -77,7 +72,7 @@ class Vigil:
                 seen = self._bus.look("events", id_) if is_id(id_) else None
                 if seen is None:
                     found.remove(name)  # if it is still there, it is looked at again
-                    self._set_aside(name)
+                    self._desk.set_aside_unreadable("events", DISPATCHED, name)
                 elif seen[0] == DISPATCHED and isinstance(seen[1], Event):
                     self._look_at_event(seen[1])
         self._dispatched = found
@@ -87,13 +82,6 @@ class Vigil:
         self._add(task)
         if task is None:
             self._end_without_task(event)
-
-    def _set_aside(self, name: str) -> None:
-        """Unless somebody may still be writing it."""
-        facts = disk.facts_of(self._desk.setting.base.path(EVENTS.root, DISPATCHED, name))
-        if facts is not None and self._desk.now().timestamp() - facts.st_mtime >= PATIENCE:
-            with suppress(FileNotFoundError):
-                self._caretaker.condemn_invalid("events", DISPATCHED, name)
 
     def _end_without_task(self, event: Event) -> None:
         """Task and event come to be in one commit, so someone has removed the task's file."""
