@@ -152,23 +152,20 @@ def reason_beside(base: BaseDir, stream: str, id_: str) -> dict[str, Any]:
 
 
 def test_each_costs_itself_and_is_told_of_once(realm: BaseDir) -> None:
+    before, later = batches = [Batch(realm, number) for number in (1, 2)]
+    before.put_everywhere()
     assert kingdom("start", base=realm).code == 0
-    batches = []
-    for number in (1, 2):
-        batch = Batch(realm, number)
-        batches.append(batch)
-        batch.put_everywhere()
-        if number == 2:
-            assert kingdom("start", base=realm).code == 0
+    later.put_everywhere()
+    for batch in batches:
         eventually(lambda: not batch.left(), "each ends", told=lambda: str(batch.left()))  # noqa: B023
-        expected = Counter(one for batch in batches for one in batch.dead)
-        eventually(lambda: not expected - told_of(realm), "each is told of")  # noqa: B023
-        assert told_of(realm) == expected
-        found = json.loads(kingdom("status", "--json", base=realm).out)
-        assert {(one["state"], one["restarts"]) for one in found["roles"]} == {("up", 0)}
-        assert [one["waits"] for one in found["roles"] if one["waits"]] == []
-        assert (found["failed"], found["broken_duties"]) == ([], {})
-        assert kingdom("stop", base=realm).code == 0
+    expected = Counter(one for batch in batches for one in batch.dead)
+    eventually(lambda: not expected - told_of(realm), "each is told of")
+    assert told_of(realm) == expected
+    found = json.loads(kingdom("status", "--json", base=realm).out)
+    assert {(one["state"], one["restarts"]) for one in found["roles"]} == {("up", 0)}
+    assert [one["waits"] for one in found["roles"] if one["waits"]] == []
+    assert (found["failed"], found["broken_duties"]) == ([], {})
+    assert kingdom("stop", base=realm).code == 0
     for stream, id_ in expected:
         told = reason_beside(realm, stream, id_)
         assert told["code"], told["reason"]
