@@ -7,11 +7,12 @@ import argparse
 import itertools
 import os
 import shutil
-import subprocess
+import signal
 import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import NoReturn
 
 ROOT = Path(__file__).resolve().parents[2]
 CLOCK = "WALL_CLOCK"  # whoever has this in its environment sees the clock that is moved
@@ -22,7 +23,16 @@ def main(words: list[str]) -> int:
     sys.path.insert(0, str(ROOT))
     options = _parser().parse_args(words)
     if shutil.which("cc") and CLOCK not in os.environ:
-        return _again_with_own_clock(words)
+        _again_with_own_clock(words)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what was started is ended first
+    try:
+        return _soak(options)
+    finally:
+        if CLOCK in os.environ:
+            shutil.rmtree(Path(os.environ[CLOCK]).parent)
+
+
+def _soak(options: argparse.Namespace) -> int:
     from tests.storm.round import run_round
     from tests.support.own_mounts import enter_own_mounts
 
@@ -42,14 +52,13 @@ def main(words: list[str]) -> int:
     return int(found > 0)
 
 
-def _again_with_own_clock(words: list[str]) -> int:
+def _again_with_own_clock(words: list[str]) -> NoReturn:
     """All that is started, this program included, sees the clock that it moves."""
     from tests.support.wall_clock import WallClock
 
-    with tempfile.TemporaryDirectory(prefix="kingdom-soak-clock-") as place:
-        surroundings = os.environ | WallClock(Path(place)).environment
-        command = [sys.executable, "-P", __file__, *words]
-        return subprocess.run(command, env=surroundings, check=False).returncode
+    clock = WallClock(Path(tempfile.mkdtemp(prefix="kingdom-soak-clock-")))
+    command = [sys.executable, "-P", __file__, *words]
+    os.execve(sys.executable, command, os.environ | clock.environment)
 
 
 def _parser() -> argparse.ArgumentParser:
