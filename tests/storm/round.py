@@ -54,7 +54,12 @@ def run_round(
         stack.callback(land.clear)
         _configure(land)
         scene = Scene(land, random.Random(seed), directory, disk, clock)
-        findings = _run(scene, minutes * 60 * SHARE)
+        print(f"seed {seed}: {minutes * SHARE:.1f} minutes of faults", flush=True)
+        findings = Findings()
+        try:
+            _run(scene, minutes * 60 * SHARE, findings)
+        except AssertionError as error:  # what never came, or a command that refused
+            findings.add([("stuck", str(error))])
         _print(seed, scene, findings, time.monotonic() - began)
         if findings and parent is not None:
             _keep(scene, Path(parent, f"found-by-seed-{seed}"))
@@ -68,7 +73,7 @@ def _configure(land: Land) -> None:
     king.write_text(king.read_text() + "polling: {interval_seconds: 1}\n")
 
 
-def _run(scene: Scene, seconds: float) -> Findings:
+def _run(scene: Scene, seconds: float, findings: Findings) -> None:
     land = scene.land
     land.start()
     work(scene, WARM_UP)
@@ -81,7 +86,6 @@ def _run(scene: Scene, seconds: float) -> Findings:
         faults.rage(seconds)
     finally:
         faults.end()
-    findings = Findings()
     findings.add(("stuck", one) for one in settle(scene))
     land.say("stop", "--soldiers")
     if not findings:
@@ -93,7 +97,6 @@ def _run(scene: Scene, seconds: float) -> Findings:
     findings.add(judge_logs(scene))
     if not findings:
         findings.add(judge_state(before, state_after_retention(scene)))
-    return findings
 
 
 def _print(seed: int, scene: Scene, findings: Findings, seconds: float) -> None:

@@ -23,9 +23,10 @@ OPEN_MESSAGES = ("messages/pending", "messages/held")
 PATIENCE = 180.0
 DROPPED = "dropped"
 _BROKE = ("duty.broke", "handling.failed", "Traceback")
-# Memory: what is touched for the first time in the first rounds counts as there from the start.
+# Memory: what is remembered on purpose (moments, what the day cost) takes up to 5 KiB an event,
+# until its room is full. A leak takes more, and never stops.
 WARM_UP, ROUNDS, PER_ROUND = 30, 4, 25
-MOST_KIB = 1024
+MOST_KIB = 768
 MOST_PROCESSES = 16  # at once: roles, operators and what they start
 LATER = 500 * 86_400  # seconds: everything has had its time
 
