@@ -81,6 +81,8 @@ class Recovered:
 
 # Whether a worker takes messages of this type and priority just now.
 Accept = Callable[[str, str], bool]
+# Given the state and the message as they are now: raises the refusal if it must not be taken.
+Judge = Callable[[str, Record], None]
 
 
 class EventBus(Protocol):
@@ -96,11 +98,13 @@ class EventBus(Protocol):
         ids: Sequence[str] | None = None,
         lease: timedelta | None = None,
         accept: Accept | None = None,
+        judge: Judge | None = None,
     ) -> list[Claim]:
         """What is due, by priority, then age; with `accept`, only of types it agrees to.
 
         `ids` takes those messages wherever they lie, as an operator or the king's own bookkeeping
-        does; one that another worker holds is left out.
+        does; one that another worker holds is left out. With `judge`, each is taken only as it was
+        judged: what has changed since is left out as well.
 
         Nothing stays taken that is not in the answer. When the disk refuses half-way, the answer is
         what was taken before, if that is anything; of `ids`, it is all or none.

@@ -36,8 +36,8 @@ def run(words: list[str]) -> int:
 
 
 def _hear_signals() -> None:
-    """Whoever started us may have blocked them all; and with the end of children ignored, nobody
-    could tell how a program ended."""
+    """Whoever started us may have blocked them all: a role would be deaf when it is asked to end.
+    With the end of children ignored, nobody could tell how a program ended."""
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)

@@ -13,6 +13,8 @@ from kingdom.words.columns import padded, width
 from kingdom.words.harmless import harmless as harmless
 from kingdom.words.spans import age as age
 
+_WIDEST = 500  # columns of one cell: every row of the table is padded to it
+
 
 def print_json(value: Any) -> None:
     print(harmless(json.dumps(value, ensure_ascii=False, indent=2)))
@@ -26,7 +28,7 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 
 def aligned(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    cells = [[harmless(cell, keep="") for cell in row] for row in (headings, *rows)]
+    cells = [[harmless(cut(one, _WIDEST), keep="") for one in row] for row in (headings, *rows)]
     widths = [max(map(width, column)) for column in zip(*cells, strict=True)]
     return ["  ".join(map(padded, row, widths)).rstrip() for row in cells]
 

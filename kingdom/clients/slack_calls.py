@@ -40,6 +40,7 @@ PER_PAGE = 200
 MOST_PAGES = 100
 UPLOAD = "the upload of a file"  # named like a method, though it has an address of its own
 _IS_WELL, _KNOWS_US = "api.test", "auth.test"
+_FINE, _LACKING, _BROKEN = "fine", "lacking", "broken"
 _FIRST_PAUSE, _LONGEST_PAUSE = timedelta(seconds=2), timedelta(minutes=2)
 
 Entry = dict[str, Any]
@@ -134,7 +135,7 @@ class SlackCalls:
 
     def _is_known(self, method: str) -> bool:
         """Whether Slack accepts the token elsewhere: then the refusal is this method's alone."""
-        return method != _KNOWS_US and self._works(_KNOWS_US)
+        return method != _KNOWS_US and self._probe(_KNOWS_US) is _FINE
 
     def _note_scopes(self, headers: Mapping[str, str]) -> None:
         told = next((v for k, v in headers.items() if k.lower() == "x-oauth-scopes"), "")
@@ -159,7 +160,7 @@ class SlackCalls:
     ) -> SlackLater:
         """With Slack as a whole: then everything waits. If it is well otherwise, the trouble lies
         in what was asked, and no moment is named unless Slack does."""
-        if not self._works(_IS_WELL):
+        if not self._is_well():
             return self._outage(what, remedy, wait, is_silent=is_silent)
         sentence = f"Slack has trouble with {method}: {what}."
         if is_silent:
@@ -185,14 +186,22 @@ class SlackCalls:
             soon = until or self._clock.now() + _FIRST_PAUSE
             self._silence = SlackLater(sentence, not_before=soon, undone=True, remedy=remedy)
 
-    def _works(self, method: str) -> bool:
-        """Whether Slack answers as it should when it is asked for something simple."""
+    def _is_well(self) -> bool:
+        """Whether Slack answers as it should when it is asked for something simple. What stands in
+        its place may lack just that method, too."""
+        found = self._probe(_IS_WELL)
+        return found is _FINE or (found is _LACKING and self._probe(_KNOWS_US) is _FINE)
+
+    def _probe(self, method: str) -> str:
         try:
             status, _, data = self._exchange(method, {}, None, probe=False)
         except SlackLater:
             self._hush(f"Slack does not answer {method}.", NOT_REACHED)
-            return False
-        return _is_fine(status, data)
+            return _BROKEN
+        if _is_fine(status, data):
+            return _FINE
+        error = data.get("error") if isinstance(data, dict) else ""
+        return _LACKING if status == 404 or error == "unknown_method" else _BROKEN
 
     def _exchange(
         self, method: str, form: Entry | None, json: Entry | None, *, probe: bool = True

@@ -25,7 +25,7 @@ from kingdom.clients.slack_calls import silent_logger
 from kingdom.clients.slack_faults import LONGEST_LIMIT, SlackLater, SlackRefused
 from kingdom.clock import Clock, SystemClock
 from kingdom.errors import KingdomError
-from kingdom.limits import LimitReached, start_thread
+from kingdom.limits import LimitReached, limit_in, start_thread
 
 if TYPE_CHECKING:
     from slack_sdk.socket_mode.builtin.connection import Connection, ConnectionState
@@ -123,6 +123,10 @@ class SlackSocket:
             except SlackLater as later:
                 self._trouble(later)
                 pause = max(self._grown(pause), self._wait_named(later))
+            except Exception as error:  # noqa: BLE001 - nobody would listen any more, nor say so
+                what = limit_in(error) or f"Slack's socket failed: {type(error).__name__}: {error}."
+                self._trouble(SlackLater(str(what)))
+                pause = self._grown(pause)
             else:
                 is_steady = self._clock.monotonic() - began > STEADY
                 pause = 0.0 if is_steady else self._grown(pause)

@@ -152,7 +152,7 @@ def _standing(found: Any) -> Standing | None:
             noted_at=_moment(found["noted_at"]) if found.get("noted_at") else None,
             told=found.get("told") is not False,
         )
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, OverflowError):
         return None
 
 

@@ -94,7 +94,8 @@ class _Job:
     def session_id(self) -> str | None:
         """Of the session to go on with; other engines cannot."""
         found = self.earlier.get("session_id")
-        return found if self.earlier.get("engine") == self.engine.name else None
+        is_ours = isinstance(found, str) and self.earlier.get("engine") == self.engine.name
+        return found if is_ours else None
 
 
 class Launcher:

@@ -30,7 +30,11 @@ def directory_for(base: BaseDir, task: Task, checkpoint: dict[str, Any]) -> str:
 
 
 def _is_inside(base: BaseDir, place: str) -> bool:
-    return os.path.realpath(place).startswith(os.path.realpath(base.workspace) + os.sep)
+    try:
+        real = os.path.realpath(place)
+    except ValueError:  # what no path can hold
+        return False
+    return real.startswith(os.path.realpath(base.workspace) + os.sep)
 
 
 def prepare(directory: str, task: dict[str, Any], guide: str) -> None:

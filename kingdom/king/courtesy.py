@@ -22,6 +22,7 @@ from kingdom.models.event import Event
 from kingdom.models.ids import is_id
 from kingdom.models.message import ThreadUpdate
 from kingdom.models.task import Task
+from kingdom.topology import PENDING
 from kingdom.words.harmless import at_a_glance
 
 ANSWERED = "The king answered it."
@@ -80,7 +81,7 @@ class Courtesy:
             if isinstance(event, Event):
                 self.say_it_waits(event)
             return
-        claim = self._desk.hands.named("events", event_id)
+        claim = self._desk.hands.named("events", event_id, PENDING)
         if claim is not None and (reply := self.reply_to(event)) is not None:
             self.answer(claim, event, reply)
 

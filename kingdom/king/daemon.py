@@ -60,37 +60,37 @@ class King:
         self._held = HeldItems(desk)
 
     def start(self) -> None:
-        self._do(self._vigil.start)
-        self._do(self._deferrals.start)
-        self._do(self._timetable.start)
-        self._do(self._burials.start)
-        self._do(self._lookouts.start)
-        self._do(self._reminders.start)
-        self._do(self._held.start)
+        self._do("open tasks", self._vigil.start)
+        self._do("deferred events", self._deferrals.start)
+        self._do("schedules", self._timetable.start)
+        self._do("dead letters", self._burials.start)
+        self._do("watchers", self._lookouts.start)
+        self._do("questions", self._reminders.start)
+        self._do("held items", self._held.start)
 
     def step(self) -> float:
         interval = self._desk.config.settings.king.polling.interval_seconds
         self._desk.hands.settle()
         self._reload()
-        self._do(self._gate.refresh)
-        self._do(self._reports.step)
-        self._do(self._petitions.step)
-        self._do(self._vigil.step, interval)
-        self._do(self._burials.step, interval)
-        self._do(self._lookouts.step, interval)
-        self._do(self._reminders.step, interval)
-        self._do(self._held.step, interval)
-        self._do(self._timetable.step)
-        self._do(self._courtesy.step)
-        self._do(self._dispatch.step)
-        self._do(self._deferrals.step)
+        self._do("admission", self._gate.refresh)
+        self._do("results", self._reports.step)
+        self._do("commands", self._petitions.step)
+        self._do("open tasks", self._vigil.step, interval)
+        self._do("dead letters", self._burials.step, interval)
+        self._do("watchers", self._lookouts.step, interval)
+        self._do("questions", self._reminders.step, interval)
+        self._do("held items", self._held.step, interval)
+        self._do("schedules", self._timetable.step)
+        self._do("chat", self._courtesy.step)
+        self._do("events", self._dispatch.step)
+        self._do("deferred events", self._deferrals.step)
         self._desk.reserve.refill()
         waits = (self._timetable, self._gate, self._courtesy, self._reminders)
         return min(interval, *(one.seconds_left() for one in waits))
 
-    def _do(self, act: Callable[..., None], *given: float) -> None:
+    def _do(self, what: str, act: Callable[..., None], *given: float) -> None:
         """One of these that fails keeps none of the others from its work."""
-        with self._desk.faults.contained(act.__qualname__):
+        with self._desk.faults.contained(what):
             act(*given)
 
     def accepts(self) -> Mapping[str, Accept]:

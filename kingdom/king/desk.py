@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, suppress
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
 from kingdom.bus.files.bus import FileBus
+from kingdom.bus.files.caretaker import Caretaker
+from kingdom.bus.files.intake import PATIENCE
 from kingdom.bus.port import Accept, Claim, Move, New, Problem
-from kingdom.errors import LeaseLost, TryLater
+from kingdom.errors import KingdomError, LeaseLost, TryLater
 from kingdom.king.chat import Place, place_in, place_of
 from kingdom.king.ids import Ids
 from kingdom.king.outcomes import Draft
 from kingdom.king.routing import trace_of
+from kingdom.models.base import Record
 from kingdom.models.event import Event
 from kingdom.models.message import MessageBase
 from kingdom.models.task import Task
@@ -22,6 +25,7 @@ from kingdom.runtime.config import Config
 from kingdom.runtime.faults import Faults
 from kingdom.runtime.role import Setting
 from kingdom.runtime.task_log import TaskLog
+from kingdom.store import disk
 from kingdom.topology import PENDING
 from kingdom.words import Words
 
@@ -84,12 +88,17 @@ class Hands:
     def holds(self, claim: Claim) -> bool:
         return self._held.get((claim.stream, claim.id)) is claim
 
-    def named(self, stream: str, id_: str) -> Claim | None:
-        """This message, wherever it lies; None if someone else holds it."""
+    def named(self, stream: str, id_: str, *states: str) -> Claim | None:
+        """This message, if it lies in one of these states now; without any, wherever it lies. None
+        if it does not, or someone else holds it."""
         held = self._held.get((stream, id_))
         if held is not None:
-            return held
-        return next(iter(self._keep(self._bus.claim(stream, WORKER, ids=[id_]))), None)
+            return held if not states or held.state in states else None
+        try:
+            claims = self._bus.claim(stream, WORKER, ids=[id_], judge=partial(_lies_in, states))
+        except _LiesElsewhere:
+            return None
+        return next(iter(self._keep(claims)), None)
 
     def _keep(self, claims: list[Claim]) -> list[Claim]:
         for claim in claims:
@@ -124,6 +133,15 @@ class Hands:
         self.commit([Move(claim, claim.state, status)])
 
 
+class _LiesElsewhere(KingdomError):
+    """It has moved since it was looked at."""
+
+
+def _lies_in(states: Sequence[str], state: str, message: Record) -> None:
+    if states and state not in states:
+        raise _LiesElsewhere(f"{message.id} lies in {state}.")
+
+
 def _is_due(claim: Claim, stream: str, accept: Accept | None) -> bool:
     """Whether it was taken to be handled; others were taken to be moved along with one of those."""
     if claim.stream != stream or claim.state != PENDING or claim.message.delivery.processed_at:
@@ -147,6 +165,7 @@ class Desk:
         self.reserve = Ids(setting.bus)
         self.task_log = TaskLog(setting.base, setting.name, setting.clock)
         self._words: tuple[str, Words] | None = None
+        self._caretaker = Caretaker(setting.base, setting.clock)
 
     @property
     def config(self) -> Config:
@@ -211,6 +230,13 @@ class Desk:
             trace_id=trace_of(event),
             **_placed(place_in(event.payload), draft.fields),
         )
+
+    def set_aside_unreadable(self, stream: str, state: str, name: str) -> None:
+        """Of files where nobody claims from; unless somebody may still be writing it."""
+        facts = disk.facts_of(f"{self._caretaker.places.directory(stream, state)}/{name}")
+        if facts is not None and self.now().timestamp() - facts.st_mtime >= PATIENCE:
+            with suppress(FileNotFoundError):
+                self._caretaker.condemn_invalid(stream, state, name)
 
     def tell(self, type_: str, trace_id: str | None, **data: Any) -> None:
         self.setting.tell(type_, data, trace_id)

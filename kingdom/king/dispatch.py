@@ -22,6 +22,7 @@ from kingdom.models.event import Event
 from kingdom.models.message import ThreadUpdate
 from kingdom.models.task import Task
 from kingdom.runtime.config import General
+from kingdom.topology import PENDING
 
 
 @dataclass
@@ -160,7 +161,7 @@ class Dispatch:
             if key not in groups:
                 groups[key] = []
                 for rival in self._desk.bus.alike(claim):
-                    if (taken := self._desk.hands.named("events", rival)) is not None:
+                    if (taken := self._desk.hands.named("events", rival, PENDING)) is not None:
                         groups[key].append(taken)
             if all(claim.id != one.id for one in groups[key]):
                 groups[key].append(claim)

@@ -7,7 +7,6 @@ published. A crash in between publishes the same message again, and the bus know
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -18,7 +17,8 @@ from pydantic_core import PydanticCustomError
 from kingdom.clock import isoformat
 from kingdom.king.desk import Desk
 from kingdom.models.fields import read_timestamp
-from kingdom.models.message import Notification
+from kingdom.models.ids import is_id
+from kingdom.models.message import MessageBase, Notification
 from kingdom.runtime import held_actions
 from kingdom.store import disk
 from kingdom.store.state import read_json, write_json
@@ -65,7 +65,7 @@ class HeldItems:
         self._publish()
         there = {*self._ids(), *held_actions.tasks(self._base)}
         due = [id_ for id_ in sorted(there) if self._is_due(id_)]
-        self._tell([item for id_ in due[:_AT_ONCE] if (item := self._read(id_)) is not None])
+        self._tell([item for id_ in due[:_AT_ONCE] if (item := self._item(id_)) is not None])
         gone = [id_ for id_ in self._told if id_ not in there]
         for id_ in gone:
             del self._told[id_]
@@ -90,21 +90,28 @@ class HeldItems:
         passed = (self._desk.now() - read_timestamp(told["at"])).total_seconds()
         return bool(every) and passed >= every
 
+    def _item(self, id_: str) -> Item | None:
+        """None if it has just gone, or cannot be read."""
+        with self._desk.faults.contained(f"messages/{HELD}/{id_}"):
+            found = self._read(id_)
+            if found is None:
+                self._desk.set_aside_unreadable("messages", HELD, f"{id_}{_SUFFIX}")
+            return found
+        return None
+
     def _read(self, id_: str) -> Item | None:
-        """None if it has just gone."""
         found = held_actions.read(self._base, id_)
         if found is not None:
             since = _moment(found.created_at, self._desk.now())
             words = "king_held_actions"
             return Item(id_, words, found.reason, since, id_, found.trace_id)
-        content = read_json(os.path.join(self._messages, f"{id_}{_SUFFIX}"))
-        delivery = content.get("delivery") if isinstance(content, dict) else None
-        if not isinstance(content, dict) or not isinstance(delivery, dict):
+        held = self._desk.bus.look("messages", id_) if is_id(id_) else None
+        if held is None or held[0] != HELD or not isinstance(held[1], MessageBase):
             return None
-        reason = str(delivery.get("last_error_message") or "")
-        since = _moment(delivery.get("processed_at"), self._desk.now())
-        task, trace = content.get("task_id"), content.get("trace_id")
-        return Item(id_, "king_held_message", reason, since, task, trace)
+        message, delivery = held[1], held[1].delivery
+        since = delivery.processed_at or self._desk.now()
+        reason, words = delivery.last_error_message or "", "king_held_message"
+        return Item(id_, words, reason, since, message.task_id, message.trace_id)
 
     def _tell(self, items: list[Item]) -> None:
         if not items:

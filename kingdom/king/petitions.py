@@ -29,6 +29,7 @@ from kingdom.models.task import Task
 from kingdom.runtime import held_actions
 from kingdom.runtime.config import ANSWER, COMMAND
 from kingdom.runtime.control import EVERYTHING, Control
+from kingdom.topology import DEAD
 
 
 class Petitions:
@@ -198,6 +199,14 @@ class Petitions:
         commands.not_under_way(task_id, self._outstanding.successor_of(task_id))
         if self._has_to_wait(claim, event, original):
             return
+        dead = []
+        if found and found[0] == DEAD:
+            # Taken along, lest an operator puts it back in this very moment.
+            claimed = desk.hands.named("tasks", task_id, DEAD)
+            if claimed is None:
+                desk.hands.put_off(claim, desk.soon(), "the task is being moved")
+                return
+            dead = [Move(claimed, DEAD)]
         is_open = result and isinstance(result[1], NeedsHuman) and not result[1].answered_by
         question = desk.hands.named("results", task_id) if is_open else None
         beginning = self._first_of(original) if command.fresh else original
@@ -211,7 +220,7 @@ class Petitions:
         moves = [self._ending(claim, "completed", f"{task.id} tries {original.id} again.", task)]
         if question is not None:
             moves.append(Move(question, HANDLED, fields={"answered_by": claim.id}))
-        desk.hands.commit(moves, [New("tasks", task), *desk.messages([(draft, task)])])
+        desk.hands.commit([*moves, *dead], [New("tasks", task), *desk.messages([(draft, task)])])
         self._outstanding.add(task)
         desk.tell_of_task(task, event.type)
         self._deferrals.forget(event.id)

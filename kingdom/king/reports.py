@@ -46,7 +46,7 @@ class Events:
         found = self._desk.bus.look("events", task.event_id)
         if found is None or not _waits_for(*found, task.id):
             return None
-        claim = self._desk.hands.named("events", task.event_id)
+        claim = self._desk.hands.named("events", task.event_id, DISPATCHED)
         if claim is None:
             raise Busy(f"{task.event_id} is in other hands")
         if _waits_for(claim.state, claim.message, task.id):

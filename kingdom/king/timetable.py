@@ -11,16 +11,17 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
-from functools import partial
 from typing import Any, Final
 
-from kingdom.bus.port import New, Problem
+from kingdom.bus.port import New
 from kingdom.clock import isoformat
 from kingdom.king.desk import Desk
 from kingdom.king.gate import Gate
 from kingdom.king.outcomes import start_of
 from kingdom.king.outstanding import Outstanding
 from kingdom.king.schedules import CATCH_UP, due, is_served, next_slot
+from kingdom.models.fields import read_timestamp
+from kingdom.models.ids import is_id
 from kingdom.models.manifest import Schedule
 from kingdom.models.task import Task
 from kingdom.runtime.config import Config, General
@@ -41,7 +42,7 @@ class Sent:
 
     @property
     def moment(self) -> datetime:
-        return datetime.fromisoformat(self.slot)
+        return read_timestamp(self.slot)
 
 
 class Timetable:
@@ -64,24 +65,13 @@ class Timetable:
             self._know()
         now = self._desk.now()
         for general, schedule in self._all():
-            with self._desk.faults.contained(
-                f"schedule {schedule.name}", partial(self._begin_anew, schedule)
-            ):
-                self._attend(general, schedule, now)
-
-    def _attend(self, general: General, schedule: Schedule, now: datetime) -> None:
-        self._mend(schedule, now)
-        sent = self._sent[schedule.name]
-        if not sent.published:
-            self._publish(general, schedule, sent)
-        if self._next[schedule.name] <= now:
-            self._serve(general, schedule, now)
-
-    def _begin_anew(self, schedule: Schedule, problem: Problem) -> None:
-        """With the next slot: what is known of the last one cannot be used."""
-        self._sent[schedule.name] = Sent(schedule.cron, isoformat(self._desk.now()))
-        self._plan(schedule)
-        self._write()
+            with self._desk.faults.contained(f"schedule {schedule.name}"):
+                self._mend(schedule, now)
+                sent = self._sent[schedule.name]
+                if not sent.published:
+                    self._publish(general, schedule, sent)
+                if self._next[schedule.name] <= now:
+                    self._serve(general, schedule, now)
 
     def seconds_left(self) -> float:
         """Until the next slot; what is due and held back waits for the gate instead."""
@@ -190,8 +180,8 @@ def _read(raw: Any) -> Iterator[tuple[str, Sent]]:
     for name, entry in raw.items() if isinstance(raw, dict) else ():
         try:
             sent = Sent(**entry)
-            aware = sent.moment.utcoffset() is not None
+            read_timestamp(sent.slot)
         except (TypeError, ValueError):
             continue
-        if aware and (sent.published or (sent.task_id and sent.msg_id)):
+        if sent.published or (is_id(sent.task_id) and is_id(sent.msg_id)):
             yield name, sent

@@ -37,6 +37,7 @@ class Vigil:
         self._control = control
         self._silent: set[str] = set()  # ended, and no result was there at the last look
         self._next_look = float("-inf")
+        self._dispatched: set[str] = set()  # names that were looked at
 
     def start(self) -> None:
         """Know again what a former life had made."""
@@ -44,16 +45,12 @@ class Vigil:
             self._add(waiting)
         for result in self._bus.waiting("results"):
             self._add(self._task(result.id))
-        for event in self._dispatched():
-            task = self._task(event.task_id or "")
-            self._add(task)
-            if task is None:
-                with self._desk.faults.contained(f"events/{event.id}"):
-                    self._end_without_task(event)
+        self._look_at_dispatched()
         for wish in ("cancel", "freeze"):
             for name in self._control.named(wish):
                 if name not in self._outstanding and name != EVERYTHING:
-                    self._control.take_back(wish, name)
+                    with self._desk.faults.contained(f"{wish} of {name}"):
+                        self._control.take_back(wish, name)
 
     def _add(self, task: object) -> None:
         if isinstance(task, Task):
@@ -63,19 +60,33 @@ class Vigil:
         found = self._bus.look("tasks", task_id) if task_id else None
         return found[1] if found and isinstance(found[1], Task) else None
 
-    def _dispatched(self) -> list[Event]:
-        found = []
-        for name in disk.names(self._desk.setting.base.path(EVENTS.root, DISPATCHED)):
-            id_ = name.removesuffix(_SUFFIX)
-            seen = self._bus.look("events", id_) if name.endswith(_SUFFIX) and is_id(id_) else None
-            if seen and seen[0] == DISPATCHED and isinstance(seen[1], Event):
-                found.append(seen[1])
-        return found
+    def _look_at_dispatched(self) -> None:
+        """Those that came there since the last look, and not from us. Nobody claims from there, so
+        nobody else would see one that was put there by hand, or cannot be read."""
+        names = disk.names(self._desk.setting.base.path(EVENTS.root, DISPATCHED))
+        found = {name for name in names if name.endswith(_SUFFIX) and not name.startswith(".")}
+        ours = {f"{task.event_id}{_SUFFIX}" for task in self._outstanding.tasks()}
+        for name in found - self._dispatched - ours:
+            with self._desk.faults.contained(f"events/{DISPATCHED}/{name}"):
+                id_ = name.removesuffix(_SUFFIX)
+                seen = self._bus.look("events", id_) if is_id(id_) else None
+                if seen is None:
+                    found.remove(name)  # if it is still there, it is looked at again
+                    self._desk.set_aside_unreadable("events", DISPATCHED, name)
+                elif seen[0] == DISPATCHED and isinstance(seen[1], Event):
+                    self._look_at_event(seen[1])
+        self._dispatched = found
+
+    def _look_at_event(self, event: Event) -> None:
+        task = self._task(event.task_id or "")
+        self._add(task)
+        if task is None:
+            self._end_without_task(event)
 
     def _end_without_task(self, event: Event) -> None:
         """Task and event come to be in one commit, so someone has removed the task's file."""
-        claim = self._desk.hands.named("events", event.id)
-        if claim is None or claim.state != DISPATCHED:
+        claim = self._desk.hands.named("events", event.id, DISPATCHED)
+        if claim is None:
             return
         reason = f"Its task {event.task_id or ''} is gone."
         self._desk.hands.commit([Move(claim, "completed", "failed", {"reason": reason})])
@@ -88,6 +99,7 @@ class Vigil:
         if moment < self._next_look:
             return
         self._next_look = moment + interval
+        self._look_at_dispatched()
         silent = set()
         for task in self._outstanding.tasks():
             with self._desk.faults.contained(f"tasks/{task.id}"):
@@ -114,9 +126,9 @@ class Vigil:
 
     def _end_unreported(self, state: str, task: Task) -> None:
         if state == "completed" and _was_moved_by_hand(task):
-            self._end(task, "dropped")
+            self._end(task, "dropped", state)
         elif state == DEAD and task.delivery.locked_by:
-            claim = self._desk.hands.named("tasks", task.id)
+            claim = self._desk.hands.named("tasks", task.id, DEAD)
             if claim is not None:  # else its general is at it, and puts it back
                 self._desk.hands.put_back(claim)
         else:
@@ -129,11 +141,11 @@ class Vigil:
         self._outstanding.rest(task.id, state == PENDING and due is not None and due > now)
         is_absent = task.target_general not in self._desk.config.generals
         if is_absent and self._control.is_asked("cancel", task.id):
-            self._end(task, "cancelled")
+            self._end(task, "cancelled", state)
 
-    def _end(self, task: Task, code: str) -> None:
+    def _end(self, task: Task, code: str, state: str) -> None:
         """With a result, in its general's place; it is then handled as any other."""
-        claim = self._desk.hands.named("tasks", task.id)
+        claim = self._desk.hands.named("tasks", task.id, state)
         if claim is None:
             return  # its general still lives, and will do it
         failure = FAILURES[code]

@@ -13,7 +13,7 @@ from kingdom.models.base import Record
 from kingdom.ops.sending import event_from, send
 from kingdom.runtime.processes import Seat, until
 from kingdom.store.paths import BaseDir
-from kingdom.topology import PENDING
+from kingdom.topology import DEAD, PENDING
 
 KING = "king"
 TYPE = "kingdom.command"
@@ -42,6 +42,8 @@ def command(bus: FileBus, base: BaseDir, payload: dict[str, Any]) -> Answer:
     found = bus.look("events", bare.event_id)
     if found is not None and found[0] == PENDING:
         return bare._replace(waits=_held_by(found[1]))
+    if found is not None and found[0] == DEAD:
+        return bare._replace(said=_held_by(found[1]) or "It failed.", refused=True)
     if found is None or found[0] != DONE:
         return bare
     reason, status = getattr(found[1], "reason", ""), getattr(found[1], "status", "")

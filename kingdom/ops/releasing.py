@@ -10,6 +10,7 @@ from kingdom.bus.files.bus import FileBus
 from kingdom.bus.port import Move
 from kingdom.clock import SystemClock
 from kingdom.errors import NeverWorks, TryLater
+from kingdom.models.base import Record
 from kingdom.models.message import HumanInputRequest, MessageBase
 from kingdom.ops.choosing import find
 from kingdom.ops.listing import Listed
@@ -28,15 +29,24 @@ def held_message(base: BaseDir, typed: str) -> Listed:
         if (entry.stream, entry.state) == ("messages", HELD):
             return entry
     where = everywhere[0]
-    raise NeverWorks(
-        f"{where.id} is not held, it lies in {where.stream}/{where.state}.",
+    raise _not_held(where.id, f"{where.stream}/{where.state}")
+
+
+def _not_held(id_: str, place: str) -> NeverWorks:
+    return NeverWorks(
+        f"{id_} is not held, it lies in {place}.",
         remedy="What is held: kingdom queue ls --state held",
     )
 
 
+def _check_held(state: str, message: Record) -> None:
+    if state != HELD:
+        raise _not_held(message.id, f"messages/{state}")
+
+
 def release_message(bus: FileBus, entry: Listed) -> None:
     """Back to pending, marked with what exactly may leave."""
-    (claim,) = claimed(bus, entry)
+    claim = claimed(bus, entry, _check_held)
     message = claim.message
     assert isinstance(message, MessageBase)
     fields: dict[str, Any] = {"released": digest_of(message)}

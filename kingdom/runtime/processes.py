@@ -166,24 +166,17 @@ def _changed(path: str) -> float | None:
 
 
 class EndAsked:
-    """Whether a signal asked this process to end, and a descriptor that wakes it up then.
-
-    Whatever the one who started it has blocked or ignored: it would be deaf, or take no notice of
-    the end of its children.
-    """
+    """Whether a signal asked this process to end, and a descriptor that wakes it up then."""
 
     def __init__(self, *more: signal.Signals) -> None:
         self.signal: int | None = None
         self.times = 0
         self.others: set[int] = set()
         self._read, self._write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-        numbers = (*ENDING, signal.SIGCHLD, *more)
-        self._before = {number: signal.getsignal(number) for number in numbers}
+        self._before = {number: signal.getsignal(number) for number in (*ENDING, *more)}
         self._woken_before = signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        for number in (*ENDING, *more):
+        for number in self._before:
             signal.signal(number, self._note)
-        self._blocked_before = signal.pthread_sigmask(signal.SIG_SETMASK, ())
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         if number in ENDING:
@@ -211,7 +204,6 @@ class EndAsked:
             return
 
     def close(self) -> None:
-        signal.pthread_sigmask(signal.SIG_SETMASK, self._blocked_before)
         signal.set_wakeup_fd(self._woken_before)
         for number, handler in self._before.items():
             signal.signal(number, handler)

@@ -261,14 +261,11 @@ class _Patience:
             waits = (
                 is_of_machine(error) if of_machine_only else may_pass(error) or _is_mendable(error)
             )
-            if not waits:
-                raise
-            if of_machine_only and limit_in(error) is not None:
+            if not waits or (of_machine_only and limit_in(error) is not None):
                 raise
             self._wait_for_better_times(_in_our_words(error))
             return False
         self._pause = 0.0
-        self.say_why_it_waits(None)
         return True
 
     def _wait_for_better_times(self, error: KingdomError) -> None:
@@ -359,6 +356,7 @@ class _Loop:
 
     def _turn(self) -> None:
         seconds = self._role.step()
+        self._patience.say_why_it_waits(None)
         self._patience.beat()
         self._say_what_was_unread()
         self._measures.keep()

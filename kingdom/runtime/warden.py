@@ -327,7 +327,6 @@ class Warden:
         if child.pid is not None and child.kill_at is None:
             child.kill_at = self._clock.monotonic() + self._patience
             send_signal(child.pid, signal.SIGTERM)
-            send_signal(child.pid, signal.SIGCONT)  # a suspended one could not end in order
 
     def _kill_overdue(self, *, at_once: bool = False) -> None:
         now = self._clock.monotonic()
@@ -344,6 +343,8 @@ class Warden:
         for group in reversed(groups):
             for child in group:
                 self._ask_to_end(child)
+                if child.pid is not None:
+                    send_signal(child.pid, signal.SIGCONT)  # else a suspended one has to be killed
             while any(child.pid is not None for child in group):
                 self._kill_overdue(at_once=self._asked.times > 1)
                 self._asked.pause(0.1)

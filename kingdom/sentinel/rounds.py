@@ -121,17 +121,13 @@ class Rounds:
         return completed
 
     def _complete(self, one: Sighting) -> Sighting:
-        """Without its details, if these cannot be understood. What the place itself refuses is told
-        by whoever looks."""
-        refused: KingdomError | None = None
-        with self._setting.faults.contained(f"details of {one.about}"):
-            try:
-                return self._watcher.complete(one)
-            except KingdomError as error:
-                refused = error
-        if refused is not None:
-            raise refused
-        return one
+        try:
+            return self._watcher.complete(one)
+        except (KingdomError, OSError):
+            raise
+        except Exception as error:
+            self._setting.log.error("sighting.without_details", about=one.about, exc_info=error)
+            return one
 
     def _emit(self, events: list[Event]) -> int:
         setting = self._setting

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -36,11 +37,23 @@ def write_spelled(path: str, entries: Iterable[str], *, sync: bool = True) -> No
     disk.replace(path, whole.encode("utf-8", "backslashreplace"), sync=sync)
 
 
+def json_of(data: bytes) -> Any:
+    """`ValueError` for what is not JSON; so are numbers without end, which few can reckon with."""
+    return json.loads(data, parse_float=_finite, parse_constant=_finite)
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text} has no end")
+    return number
+
+
 def read_json(
     path: str,
     default: Any = None,
     *,
-    loads: Callable[[bytes], Any] = json.loads,
+    loads: Callable[[bytes], Any] = json_of,
     needed: bool = False,
 ) -> Any:
     """What is there; `default` for a file that is missing, damaged, of another form, or another

@@ -82,18 +82,25 @@ def test_no_file_waits_for_longer_than_its_rule_knows(
     assert [one.id for one in bus.claim("tasks", "gen-pr")] == [TASK]
 
 
-@pytest.mark.parametrize("anew", [False, True])
+@pytest.mark.parametrize("ahead", [timedelta(minutes=2), HOUR, YEAR], ids=str)
+@pytest.mark.parametrize("meanwhile", ["it is read", "it waits", "it gets due", "all is read anew"])
 def test_a_retry_made_while_the_clock_was_ahead_is_due_when_it_is_back(
-    open_bus: OpenBus, clock: MovableClock, anew: bool
+    open_bus: OpenBus, clock: MovableClock, ahead: timedelta, meanwhile: str
 ) -> None:
     bus = open_bus()
     bus.publish("tasks", task(1))
-    clock.set_wall(START + YEAR)
     (claim,) = bus.claim("tasks", "gen-pr")
+    clock.set_wall(START + ahead)
     bus.retry(claim, Problem("x", "y"))
-    assert bus.claim("tasks", "gen-pr") == []
+    if meanwhile == "it is read":
+        bus._view.index("tasks")
+    else:
+        assert bus.claim("tasks", "gen-pr") == []
+    if meanwhile == "it gets due":
+        clock.advance(2)
+        assert bus.claim("tasks", "gen-pr", accept=lambda *_: False) == []
     clock.set_wall(START)
-    bus = open_bus() if anew else bus
+    bus = open_bus() if meanwhile == "all is read anew" else bus
     assert [one.id for one in bus.claim("tasks", "gen-pr")] == [TASK]
 
 

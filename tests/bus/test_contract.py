@@ -10,7 +10,8 @@ import pytest
 from kingdom.bus.backoff import Backoff, Policy
 from kingdom.bus.files.bus import FileBus
 from kingdom.bus.port import Claim, Move, New, Problem
-from kingdom.errors import LeaseLost
+from kingdom.errors import LeaseLost, NeverWorks
+from kingdom.models.base import Record
 from tests.support.kingdom import MovableClock, event, message, result, task
 
 OpenBus = Callable[..., FileBus]
@@ -266,6 +267,28 @@ def test_a_claim_by_name_finds_a_message_in_any_state(bus: FileBus) -> None:
     assert claim.state == "dispatched"
     bus.commit([Move(claim, "completed", "failed", {"reason": "no luck"})])
     assert bus.claim("events", "king") == []
+
+
+def test_a_claim_by_name_takes_what_was_judged_or_nothing(open_bus: OpenBus) -> None:
+    first, second = open_bus(), open_bus()
+    first.publish("events", event("1"), event("2"))
+    seen: list[tuple[str, str]] = []
+
+    def judge(state: str, message: Record) -> None:
+        seen.append((state, message.id))
+        if message.id == "evt-test-2":
+            raise NeverWorks("Not this one.")
+        if len(seen) == 1:
+            (claim,) = second.claim("events", "king", ids=["evt-test-1"])
+            second.commit([Move(claim, "dispatched")])
+
+    assert first.claim("events", "operator", ids=["evt-test-1"], judge=judge) == []
+    with pytest.raises(NeverWorks):
+        first.claim("events", "operator", ids=["evt-test-1", "evt-test-2"], judge=judge)
+    assert len(second.claim("events", "king", ids=["evt-test-1", "evt-test-2"])) == 2
+    assert seen == [
+        ("pending", "evt-test-1"), ("dispatched", "evt-test-1"), ("pending", "evt-test-2"),
+    ]  # fmt: skip
 
 
 def test_who_lives_to_renew_a_lease_clears_the_message_of_crashes(

@@ -10,7 +10,7 @@ import pytest
 
 from kingdom.runtime.processes import Seat
 from tests.support.barracks import Barracks
-from tests.support.soldiers import report
+from tests.support.soldiers import REPORT, WAIT_FOR_GO, go, report
 from tests.support.waiting import eventually
 
 PLACE = 'place=$(dirname "$KINGDOM_RESULT_PATH")\n'
@@ -103,3 +103,40 @@ def test_and_can_be_cancelled_before_that(barracks: Barracks) -> None:
     eventually(lambda: barracks.result(id_), "a result")
     assert (barracks.result(id_) or {})["error_code"] == "cancelled"
     barracks.kill(pid)
+
+
+@pytest.mark.breaks
+def test_a_task_whose_end_cannot_be_judged_fails_and_costs_no_other(barracks: Barracks) -> None:
+    barracks.command(f'case "$KINGDOM_TASK_ID" in *-001) {WAIT_FOR_GO};; *) {REPORT};; esac')
+    barracks.package()
+    (spoilt,) = barracks.publish()
+    general = barracks.spawn()
+    eventually(lambda: barracks.wrapper(spoilt), "its soldier has begun")
+    barracks.kill(general)
+    go(barracks)
+    end = Path(barracks.base.soldiers, f"{barracks.soldier(spoilt)}.exit")
+    eventually(end.exists, "its soldier has ended")
+    end.write_text(json.dumps(json.loads(end.read_text()) | {"ended_at": "never"}))
+    (other,) = barracks.publish()
+    with barracks.general() as life:
+        assert life.result_of(other)["status"] == "success"
+        result = life.result_of(spoilt)
+        life.until(lambda: not list(Path(barracks.base.soldiers).iterdir()), "no files are left")
+    assert result["error_code"] == "handling_failed"
+
+
+@pytest.mark.parametrize(
+    "left",
+    [{"workspace": "/a\0b"}, {"engine": "command", "session_id": 7}, {"told": [], "failed": {}}],
+)
+def test_what_an_earlier_task_left_may_be_anything(
+    barracks: Barracks, left: dict[str, object]
+) -> None:
+    barracks.command(REPORT)
+    barracks.package()
+    before = "task-20260101-001"
+    (id_,) = barracks.publish(original_task_id=before)
+    Path(barracks.base.results).mkdir(parents=True, exist_ok=True)
+    Path(barracks.base.results, f"{before}-checkpoint.json").write_text(json.dumps(left))
+    with barracks.general() as life:
+        assert life.result_of(id_)["status"] == "success"

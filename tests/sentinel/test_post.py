@@ -14,8 +14,8 @@ from kingdom.errors import KingdomError, TryLater
 from kingdom.sentinel.post import OK, TROUBLE, Post, Standing
 from kingdom.sentinel.watcher import Finish, Sighting
 from kingdom.store.paths import BaseDir
-from tests.support.kingdom import MovableClock
-from tests.support.lookout import setting
+from tests.support.kingdom import MovableClock, event
+from tests.support.lookout import Lookout, events, setting
 from tests.support.waiting import eventually
 
 INTERVAL = 60.0
@@ -168,3 +168,29 @@ def test_a_limit_met_by_a_clock_that_was_ahead_is_waited_for_two_hours_at_most(
         looked = guard.clock.now()
         eventually(lambda: guard.post.step() or guard.post.standing.last_look == looked)
         assert guard.post.seconds_left() == 7200
+
+
+class Odd(Troubled):
+    """Something is wrong with each but the last."""
+
+    def fetch(self, *, afresh: bool = False) -> Iterator[Sequence[Any]]:
+        yield ["unreadable", "incomplete", "good"]
+
+    def parse(self, raw: Any) -> Sighting:
+        if raw == "unreadable":
+            raise RecursionError
+        return Sighting(raw, event=event(raw))
+
+    def complete(self, sighting: Sighting) -> Sighting:
+        if sighting.about == "incomplete":
+            raise ZeroDivisionError
+        return sighting
+
+
+def test_whatever_is_wrong_with_one_sighting_the_others_become_events(base: BaseDir) -> None:
+    lookout = Lookout(base, MovableClock(), lambda setting: Odd())
+    try:
+        assert lookout.look() == 2
+    finally:
+        lookout.close()
+    assert sorted(events(base)) == ["evt-test-good", "evt-test-incomplete"]

@@ -1,1 +1,1 @@
-"""The whole suite under load while its processes are killed: `bin/soak`, and a short form in CI."""
+"""The whole suite under load and faults: `bin/soak`, and short forms in CI."""

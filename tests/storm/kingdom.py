@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from kingdom.clients.tmux import socket_name
@@ -17,22 +17,34 @@ from tests.support.waiting import eventually
 GENERALS = ("gen-gale", "gen-storm")
 KINDS = ("plain",) * 7 + ("kind-ask", "kind-skip", "kind-fail")
 
-# Notes when it begins and ends, so that two at once would show; what it does the prompt says.
+# Notes when it begins and ends, and if another works on its task; what it does the prompt says.
+# It waits for room on a full disk.
 SOLDIER = """\
 #!/bin/sh
 said=$(cat)
+exec 9> "{runs}.$KINGDOM_TASK_ID"
+flock -n 9 || echo "twice $KINGDOM_TASK_ID $$" >> "{runs}"
 echo "begin $KINGDOM_TASK_ID $$" >> "{runs}"
-sleep 0.0$(( $$ % 10 ))
+sleep 0.0$(( $$ % 10 )) 9>&-
 case $said in
+*kind-long*) sleep 2 9>&- ;;
+esac
+case $said in
+*"{answer}"*) answer='"status": "success", "summary": "done as told"' ;;
+*kind-secret*) answer='"status": "success", "summary": "found {secret}"' ;;
 *kind-ask*) answer='"status": "needs_human", "summary": "unsure", "question": "Which one?"' ;;
 *kind-skip*) answer='"status": "skipped", "summary": "not mine", "reason": "nothing to do"' ;;
 *kind-fail*) answer='"status": "failed", "summary": "no", "error": "it is broken"' ;;
 *) answer='"status": "success", "summary": "done"' ;;
 esac
-printf '{{"task_id": "%s", %s}}\\n' "$KINGDOM_TASK_ID" "$answer" > "$KINGDOM_RESULT_PATH.part"
+part=$KINGDOM_RESULT_PATH.part
+until printf '{{"task_id": "%s", %s}}\\n' "$KINGDOM_TASK_ID" "$answer" > "$part" && [ -s "$part" ]
+do sleep 0.2 9>&-; done
 echo "end $KINGDOM_TASK_ID $$" >> "{runs}"
-mv "$KINGDOM_RESULT_PATH.part" "$KINGDOM_RESULT_PATH"
+mv "$part" "$KINGDOM_RESULT_PATH"
 """
+ANSWER = "the first one"
+SECRET = "ghp_" + "NotASecret" * 4  # in the form of one: the outbound gate holds it
 MANIFEST = """\
 name: {name}
 description: Weathers a storm.
@@ -45,13 +57,22 @@ retry: {{max_attempts: 2, backoff_seconds: 0.1}}
 class Land:
     """The kingdom under test. Its processes are ended by `clear`, whatever happened."""
 
-    def __init__(self, directory: Path, *, soldiers: int) -> None:
-        self.base = BaseDir(directory / "land")
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        soldiers: int,
+        disk: Path | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        """`disk` has the base directory, and nothing else; `environment` is told to everybody."""
+        self.base = BaseDir((disk or directory) / "land")
         self.runs = directory / "runs.log"
         self.runs.touch()
+        self._environment = dict(environment or {})
         self.say("init", self.base.root)
         script = directory / "soldier.sh"
-        script.write_text(SOLDIER.format(runs=self.runs))
+        script.write_text(SOLDIER.format(runs=self.runs, secret=SECRET, answer=ANSWER))
         script.chmod(0o755)
         local = Path(self.base.path("config", "local"))
         (local / "system.yaml").write_text(
@@ -74,17 +95,20 @@ class Land:
     def say(self, *words: str, check: bool = True, command: Sequence[str] = ()) -> Said:
         """One command, as a person types it."""
         told = {} if words[0] == "init" else {"KINGDOM_BASE_DIR": self.base.root}
-        said = kingdom(*words, env=told, command=command)
+        said = kingdom(*words, env=self._environment | told, command=command)
         assert said.code == 0 or not check, f"kingdom {' '.join(words)}: {said.out}{said.err}"
         return said
 
     def start(self) -> None:
+        said = self.try_to_start()
+        assert said.code == 0, said
+
+    def try_to_start(self) -> Said:
         """In a process of its own: what comes of it is found by what that was called with.
 
         Roles hide their environment from everybody but root, their command line from nobody.
         """
-        said = kingdom("start", base=self.base, command=COMMAND)
-        assert said.code == 0, said
+        return kingdom("start", base=self.base, command=COMMAND, env=self._environment)
 
     def hurry(self) -> None:
         """Whatever waits to be started again is started now."""
@@ -94,6 +118,9 @@ class Land:
 
     def roles(self) -> list[str]:
         return ["envoy", "king", *GENERALS]
+
+    def all_roles(self) -> list[str]:
+        return [*self.roles(), "chamberlain", "sentinel"]
 
     def pid_of(self, role: str) -> int | None:
         """Of the living process; None if there is none just now."""

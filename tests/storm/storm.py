@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,32 +48,32 @@ def weather(directory: Path, plan: Plan) -> Counter[str]:
 
 def _storm(land: Land, plan: Plan) -> Counter[str]:
     chance = random.Random(plan.seed)
-    waiting = [_event(number, chance) for number in range(plan.events)]
+    waiting = [make_event(number, chance, KINDS) for number in range(plan.events)]
     share = max(len(waiting) // max(plan.kills, 1), 1)
     counted: Counter[str] = Counter()
     for _ in range(plan.kills):
-        _send(land, waiting[:share])
+        send(land, waiting[:share])
         del waiting[:share]
         let_pass(chance.uniform(0.0, 0.4))
         counted += _strike(land, plan, chance)
-    _send(land, waiting)
+    send(land, waiting)
     return counted
 
 
-def _event(number: int, chance: random.Random) -> Event:
+def make_event(number: int, chance: random.Random, kinds: Sequence[str]) -> Event:
     kind = chance.choice(GENERALS).removeprefix("gen-")
     return Event(
         id=f"evt-storm-{number:05d}",
         type=f"{kind}.work",
         source="storm",
-        payload={"kind": chance.choice(KINDS), "number": number},
+        payload={"kind": chance.choice(kinds), "number": number},
         priority=chance.choice(("low", "normal", "high")),
         created_at=SystemClock().now(),
         trust="member",
     )
 
 
-def _send(land: Land, events: list[Event]) -> None:
+def send(land: Land, events: list[Event]) -> None:
     if events:
         with closing(FileBus(land.base)) as bus:
             bus.publish("events", *events)

@@ -25,10 +25,17 @@ def in_own_mounts(work: Callable[[], None]) -> None:
 
 
 def _run(work: Callable[[], None]) -> None:
+    if not enter_own_mounts():
+        os._exit(_CANNOT)
+    work()
+
+
+def enter_own_mounts() -> bool:
+    """This process and what it starts may mount from now on; False if that is not allowed."""
     user, group = os.geteuid(), os.getegid()
     kinds = _NEW_MOUNTS if user == 0 else _NEW_MOUNTS | _NEW_USER
     if ctypes.CDLL(None).unshare(kinds) != 0:
-        os._exit(_CANNOT)
+        return False
     try:
         if user != 0:
             Path("/proc/self/setgroups").write_text("deny")
@@ -36,8 +43,8 @@ def _run(work: Callable[[], None]) -> None:
             Path("/proc/self/gid_map").write_text(f"0 {group} 1")
         mount("--make-rprivate", "/")
     except (OSError, subprocess.CalledProcessError):
-        os._exit(_CANNOT)
-    work()
+        return False
+    return True
 
 
 def mount(*words: str) -> None:

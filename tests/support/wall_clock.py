@@ -6,6 +6,7 @@ from __future__ import annotations
 import shutil
 import struct
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -62,13 +63,18 @@ class WallClock:
         source, library = place / "wall_clock.c", place / "wall_clock.so"
         source.write_text(_SOURCE)
         subprocess.run([compiler, "-shared", "-fPIC", "-o", library, source], check=True)
-        self._seconds = place / "wall_clock.seconds"
-        self.shift(0)
-        self.environment = {"LD_PRELOAD": str(library), "WALL_CLOCK": str(self._seconds)}
+        seconds = place / "wall_clock.seconds"
+        seconds.write_bytes(bytes(8))
+        self.environment = {"LD_PRELOAD": str(library), "WALL_CLOCK": str(seconds)}
+
+    @classmethod
+    def of(cls, environment: Mapping[str, str]) -> WallClock:
+        """The one that a process was started with."""
+        clock = cls.__new__(cls)
+        clock.environment = {name: environment[name] for name in ("LD_PRELOAD", "WALL_CLOCK")}
+        return clock
 
     def shift(self, seconds: int) -> None:
         """So much ahead of the real one from now on, for whoever has the environment."""
-        if not self._seconds.exists():
-            self._seconds.write_bytes(bytes(8))
-        with self._seconds.open("r+b") as file:
+        with open(self.environment["WALL_CLOCK"], "r+b") as file:
             file.write(struct.pack("q", seconds))

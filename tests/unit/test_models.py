@@ -16,6 +16,7 @@ from kingdom.errors import ConfigurationError, InvalidFile
 from kingdom.models.delivery import Delivery
 from kingdom.models.event import Event, EventStatus
 from kingdom.models.ids import check_id, is_id, sequence_number
+from kingdom.models.internal_event import InternalEvent
 from kingdom.models.manifest import read_manifest
 from kingdom.models.message import MESSAGE, HumanInputRequest, MessageStatus, Notification
 from kingdom.models.reading import parse
@@ -363,6 +364,8 @@ def test_a_question_carries_its_options() -> None:
         (b'{"a": -Infinity}', "not_json", "not JSON"),
         (b'{"a": 1e999}', "not_json", "too large"),
         (b'{"a": [{"b": -1E+400}]}', "not_json", "too large"),
+        (b'{"a": ' + b"9" * 310 + b".5}", "not_json", "too large"),
+        (b'{"a": ' + b"9" * 300 + b"e99}", "not_json", "too large"),
         (b'{"a": ' + b"9" * 5000 + b"}", "not_json", "not JSON"),
         (b'{"a": "\\ud800"}', "not_utf8", "half a character"),
         (b"{'a': 1}", "not_json", "not JSON"),
@@ -517,6 +520,37 @@ def test_a_number_json_cannot_say_never_makes_a_file_unreadable() -> None:
     again = parse("event", event.to_json(), path="f")
     assert isinstance(again, Event)
     assert again.payload == {"load": None}
+
+
+def nested(depth: int) -> list[Any]:
+    value: list[Any] = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["a\ud800b", ["\udc80"], {"\ud83d": {"\udc00": 1}}, nested(900), {"a": (1, "\ud800")}],
+    ids=["text", "list", "keys", "nested", "tuple"],
+)
+def test_what_was_built_of_foreign_text_can_be_written_and_read_again(value: Any) -> None:
+    record = Event(id="e", type="a.b", source="cli", created_at=MOMENT, payload={"odd": value})
+    again = parse("event", record.revised(trace_id="\ud800").to_json(), path="f")
+    assert isinstance(again, Event)
+    assert again.trace_id == "\ufffd"
+    assert "odd" in again.payload
+    data = {"stream": "s", "id": "i", "code": "c", "reason": str(value)}
+    line = InternalEvent(
+        ts=MOMENT, type="queue.buried", actor="king", data=data, trace_id="\udc00"
+    ).to_line()
+    assert json.loads(line.decode("utf-8"))["trace_id"] == "\ufffd"
+
+
+@pytest.mark.parametrize("year", ["0001", "9999"])
+def test_a_moment_that_some_time_zone_cannot_show_is_refused(year: str) -> None:
+    with pytest.raises(InvalidFile, match="is not a moment"):
+        parse("event", encoded("event", created_at=f"{year}-12-31T12:00:00Z"), path="f")
 
 
 JSON = st.recursive(

@@ -280,6 +280,18 @@ def test_a_copy_made_by_hand_is_kept_in_dead(base: BaseDir) -> None:
     assert reason(base, "evt-1.json")["code"] == "duplicate_id"
 
 
+def test_an_event_that_two_tasks_work_on(base: BaseDir, bus: FileBus) -> None:
+    bus.publish("tasks", task(1), task(2), task(3, event_id="evt-test-3"))
+    bus.publish("tasks", *(task(n, event_id="schedule-daily") for n in (4, 5)))
+    (finding,) = [one for one in examine(base) if one.check != "sequences"]
+    assert (finding.check, finding.path) == ("twice", "queue/tasks/pending/task-20260207-002.json")
+    assert "task-20260207-001 does the work of the same event already" in finding.sentence
+    assert finding.repair == "kingdom cancel task-20260207-002"
+    (claim,) = bus.claim("tasks", "gen-pr", ids=["task-20260207-002"])
+    bus.commit([Move(claim, "completed", "cancelled")])
+    assert [one for one in examine(base) if one.check == "twice"] == []
+
+
 def test_a_reason_without_its_file(base: BaseDir) -> None:
     Path(base.path("queue/events/dead/evt-1.json.reason.json")).write_text("{}")
     finding = the_one(base)

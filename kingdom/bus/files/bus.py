@@ -37,7 +37,17 @@ from kingdom.bus.files.places import HANDLED, SUFFIX, Places, id_in
 from kingdom.bus.files.pruning import Ended, Pruning
 from kingdom.bus.files.sequence import Sequence as IdSequence
 from kingdom.bus.files.view import View
-from kingdom.bus.port import Accept, Claim, Depth, Move, New, Problem, Recovered, StreamStats
+from kingdom.bus.port import (
+    Accept,
+    Claim,
+    Depth,
+    Judge,
+    Move,
+    New,
+    Problem,
+    Recovered,
+    StreamStats,
+)
 from kingdom.bus.tally import Tally
 from kingdom.clock import Clock, SystemClock
 from kingdom.errors import TryLater
@@ -184,11 +194,13 @@ class FileBus:
         ids: Sequence[str] | None = None,
         lease: timedelta | None = None,
         accept: Accept | None = None,
+        judge: Judge | None = None,
     ) -> list[Claim]:
         with self._guard:
             length = lease or self._policies[stream].lease
             if ids is not None:
-                found = self._claims.named(stream, list(map(check_id, ids)), worker, length)
+                named = list(map(check_id, ids))
+                found = self._claims.named(stream, named, worker, length, judge)
             else:
                 found = self._claims.due(stream, worker, limit, length, accept, self._is_poison)
             self.tally.taken(found)

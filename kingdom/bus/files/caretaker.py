@@ -46,7 +46,10 @@ class Caretaker:
 
     def read(self, stream: str, state: str, path: str) -> Record:
         """The record in this file, whatever it is called. InvalidFile says why not."""
-        return self._intake.read_path(stream, state, path)[0]
+        return self.read_stamped(stream, state, path)[0]
+
+    def read_stamped(self, stream: str, state: str, path: str) -> tuple[Record, disk.Stamp]:
+        return self._intake.read_path(stream, state, path)
 
     def fault_of(self, stream: str, state: str, name: str) -> InvalidFile | None:
         """What is wrong with the file of this name; FileNotFoundError if it went meanwhile."""
@@ -66,6 +69,24 @@ class Caretaker:
         """To `dead/` with this reason; answers where it lies now, None if it went meanwhile."""
         with self.locked(stream):
             return self._intake.condemn(stream, path, fault) if disk.exists(path) else None
+
+    def condemn_invalid(
+        self, stream: str, state: str, name: str, reason: InvalidFile | None = None
+    ) -> str | None:
+        """The same for a file that cannot be read, unless it can by now: then None. `reason` is
+        given instead of its own fault."""
+        path = os.path.join(self.places.directory(stream, state), name)
+        with self.locked(stream):
+            fault = self.fault_of(stream, state, name)
+            return self._intake.condemn(stream, path, reason or fault) if fault else None
+
+    def remove_aside(self, stream: str, path: str, stamp: disk.Stamp) -> None:
+        """What lies in `dead/` with its reason, if it is the very file that was read."""
+        with self.locked(stream):
+            facts = disk.facts_of(path)
+            if facts is not None and disk.stamp_of(facts) == stamp:
+                disk.remove(path)
+                disk.remove(reason_path(path))
 
     def bury(self, stream: str, content: dict[str, Any], fault: InvalidFile) -> str:
         """What came from outside and could not become a message: a dead letter with this reason."""

@@ -22,11 +22,12 @@ from kingdom.bus.files.index import Item
 from kingdom.bus.files.intake import Intake
 from kingdom.bus.files.journal import Entry
 from kingdom.bus.files.ledger import Ledger
+from kingdom.bus.files.looking import state_of
 from kingdom.bus.files.neighbours import Neighbours
 from kingdom.bus.files.places import SUFFIX, Places
 from kingdom.bus.files.view import WORKING, View, active_states
 from kingdom.bus.lease import Holder
-from kingdom.bus.port import Accept, Claim, Recovered
+from kingdom.bus.port import Accept, Claim, Judge, Recovered
 from kingdom.clock import Clock, still_waits
 from kingdom.errors import InvalidFile, KingdomError, LeaseLost, TryLater
 from kingdom.models.base import Record
@@ -224,8 +225,16 @@ class Claims:
                 self._view.put(stream, held, to, new.stamp)
         return new
 
-    def named(self, stream: str, ids: Iterable[str], worker: str, lease: timedelta) -> list[Claim]:
-        """Those of these that nobody holds, wherever they lie."""
+    def named(
+        self,
+        stream: str,
+        ids: Iterable[str],
+        worker: str,
+        lease: timedelta,
+        judge: Judge | None = None,
+    ) -> list[Claim]:
+        """Those of these that nobody holds, wherever they lie. What `judge` sees is what is taken:
+        the very version that was read, or nothing."""
         holder = str(Holder.of_this_process(worker))
         self._ledger.finish_own()
         taken: list[tuple[Claim, Version]] = []
@@ -235,6 +244,8 @@ class Claims:
                 if free is None:
                     continue
                 record, version = free
+                if judge is not None:
+                    judge(state_of(stream, version.state, record), record)
                 claim = self._hold(stream, record, version, version.state, holder, lease)
                 if claim is not None:
                     taken.append((claim, version))

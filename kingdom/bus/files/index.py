@@ -84,6 +84,11 @@ def _seconds(moment: datetime | None) -> float:
     return moment.timestamp() if moment else 0.0
 
 
+def _waits(item: Item, now: float) -> bool:
+    """What was written by a clock that has been set back since is not waited for."""
+    return now < item.due and item.written <= now + SET_BACK.total_seconds()
+
+
 class Index:
     def __init__(self) -> None:
         self._items: dict[str, Item] = {}
@@ -118,6 +123,9 @@ class Index:
             self._held.setdefault(item.holder, {})[item.id] = item
             heapq.heappush(self._leases, (item.held_until, self._count, item))
         elif item.due:
+            self._latest = max(
+                self._latest, item.written
+            )  # it may be set back before the next look
             heapq.heappush(self._later, (item.due, self._count, item))
         else:
             self._make_ready(item)
@@ -186,7 +194,7 @@ class Index:
             item = self._first_of(groups)
             if self._may_go(item, now.wall):
                 taken[item.id] = item
-            elif item.due > now.wall and self._is_current(item):  # the clock was put back
+            elif _waits(item, now.wall) and self._is_current(item):  # the clock was put back
                 self._count += 1
                 heapq.heappush(self._later, (item.due, self._count, item))
         return list(taken.values())
@@ -237,13 +245,13 @@ class Index:
     def _release_early(self, now: float) -> None:
         """The clock was set back: what it wrote while it was ahead is not waited for."""
         for _, _, item in self._later:
-            if item.written > now + SET_BACK.total_seconds():
+            if not _waits(item, now):
                 item.due = 0.0
         self._later = [(item.due, number, item) for _, number, item in self._later]
         heapq.heapify(self._later)
 
     def _may_go(self, item: Item, now: float) -> bool:
-        if not self._is_current(item) or item.held_until or item.due > now:
+        if not self._is_current(item) or item.held_until or _waits(item, now):
             return False
         return item.thread is None or self._head(item.thread) is item
 

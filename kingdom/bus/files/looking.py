@@ -30,7 +30,7 @@ class Looking:
             for state in self._places.lying_in(stream, id_):
                 record = self._read(stream, state, f"{id_}{SUFFIX}")
                 if record is not None:
-                    return _state_of(stream, state, record), record
+                    return state_of(stream, state, record), record
         return None
 
     def waiting(self, stream: str) -> list[Record]:
@@ -49,7 +49,7 @@ class Looking:
                 if not is_message_name(stream, name):
                     continue
                 record = self._read(stream, state, name)
-                if record is not None and _state_of(stream, state, record) == state:
+                if record is not None and state_of(stream, state, record) == state:
                     yield record
 
     def _read(self, stream: str, state: str, name: str) -> Record | None:
@@ -59,7 +59,7 @@ class Looking:
             return None
 
 
-def _state_of(stream: str, state: str, record: Record) -> str:
+def state_of(stream: str, state: str, record: Record) -> str:
     """A flat stream's files stay where they are; what was handled says so inside."""
     is_handled = STREAMS[stream].flat and record.delivery.processed_at is not None
     return HANDLED if is_handled and state == PENDING else state

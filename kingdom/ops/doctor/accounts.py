@@ -135,6 +135,7 @@ def slack(patient: Patient) -> Iterator[Finding]:
     missing = missing_scopes(client.scopes)
     if missing is not None:
         yield Finding(PROBLEM, "slack", missing.sentence, missing.remedy)
+    client.begin_step()  # so that nobody waits twice for a Slack that does not answer
     failed = failures(reading_calls(client, given)) + calls_failing(patient.base)
     yield from (_trouble("slack", one) for one in {str(one): one for one in failed}.values())
     yield _listening(patient, given)

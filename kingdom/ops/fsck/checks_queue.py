@@ -18,6 +18,8 @@ from kingdom.store.leftovers import writer_is_gone
 from kingdom.store.paths import REASON_SUFFIX, TEMPORARY_PREFIX
 from kingdom.topology import DEAD, INBOX, PENDING, STREAMS
 
+OPEN = (PENDING, "in_progress")
+OF_SCHEDULES = "schedule-"
 ABANDONED_AFTER = 3600.0  # seconds until a temporary without a writer's pid counts as left behind
 
 
@@ -44,11 +46,9 @@ def _without_path(seen: Seen, fault: InvalidFile) -> str:
 def _condemn(seen: Seen) -> Fix:
     def fix(workshop: Workshop) -> str:
         _let_copying_finish(seen.path)
-        fault = workshop.caretaker.fault_of(seen.place.stream, seen.place.state, seen.name)
-        if fault is None:
-            return "It is valid by now."
-        target = workshop.caretaker.condemn(seen.place.stream, seen.path, fault)
-        return f"Moved to {target}." if target else "It is gone."
+        place = seen.place
+        target = workshop.caretaker.condemn_invalid(place.stream, place.state, seen.name)
+        return f"Moved to {target}." if target else "It is valid by now."
 
     return fix
 
@@ -108,6 +108,24 @@ def copies(survey: Survey) -> Iterator[Finding]:
                 by_fix("keeps the one with the higher revision, the other goes to dead/"),
                 _settle(stream, id_),
             )
+
+
+def done_twice(survey: Survey) -> Iterator[Finding]:
+    """One event has one task at a time; a schedule may have several."""
+    by_event: dict[str, list[Seen]] = defaultdict(list)
+    for seen in survey.messages:
+        if seen.is_message and seen.place.stream == "tasks" and seen.place.state in OPEN:
+            by_event[seen.event_id].append(seen)
+    for event_id, found in by_event.items():
+        if len(found) > 1 and not event_id.startswith(OF_SCHEDULES):
+            first, *others = sorted(found, key=lambda seen: seen.name)
+            for other in others:
+                yield Finding(
+                    "twice",
+                    survey.shown(other.path),
+                    f"{first.id} does the work of the same event already, {event_id}.",
+                    f"kingdom cancel {other.id}",
+                )
 
 
 def _are_two(survey: Survey, stream: str, id_: str) -> bool:

@@ -23,6 +23,7 @@ CHECKS: dict[str, Check] = {
     "attic": checks_bus.attic,
     "messages": checks_queue.invalid_messages,
     "copies": checks_queue.copies,
+    "twice": checks_queue.done_twice,
     "status": checks_queue.statuses,
     "leases": checks_bus.leases,
     "reasons": checks_queue.reasons,

@@ -33,6 +33,7 @@ class Seen:
     status: str = ""
     locked_by: str = ""
     times: dict[str, Any] | None = field(default=None, compare=False)  # of one that has not ended
+    event_id: str = ""  # of a task
 
     @property
     def id(self) -> str | None:
@@ -83,7 +84,8 @@ class Survey:
         locked_by, status = delivery.get("locked_by") or "", str(content.get("status", ""))
         is_open = place.state in OPEN and not delivery.get("processed_at")
         times = {"created_at": content.get("created_at"), **delivery} if is_open else None
-        return Seen(place, name, path, None, status, locked_by, times)
+        event_id = str(content.get("event_id", ""))
+        return Seen(place, name, path, None, status, locked_by, times, event_id)
 
     def shown(self, path: str) -> str:
         """A path as findings name it."""

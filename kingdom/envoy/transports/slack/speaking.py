@@ -11,7 +11,7 @@ from typing import Any
 from kingdom.clients.slack import Me
 
 LONGEST = 100_000  # characters; Slack itself takes 40,000
-TS = re.compile(r"\d{1,12}\.\d{1,9}")
+TS = re.compile(r"[0-9]{1,10}\.[0-9]{1,9}")  # seconds that have a year, and a fraction
 _BY_PEOPLE = (None, "", "thread_broadcast", "file_share")  # subtypes; edits and joins are others
 _SPECIAL = re.compile(r"<([^<>]*)>")
 _SURROGATES = re.compile("[\ud800-\udfff]")
