@@ -47,9 +47,12 @@ def write(base: BaseDir, name: str, content: object) -> None:
     fresh.rename(path)
 
 
+TRUST = {"organisations": ["acme"]}
+
+
 def watch(base: BaseDir, hub: Any, **github: Any) -> None:
     settings = {"interval_seconds": 0.2, "api_url": hub.url} | github
-    write(base, "sentinel", {"polling": {"github": settings, "inbox": {}}})
+    write(base, "sentinel", {"trust": TRUST, "polling": {"github": settings, "inbox": {}}})
 
 
 def start(base: BaseDir, token: str | None = TOKEN) -> None:
