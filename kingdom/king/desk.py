@@ -11,9 +11,9 @@ from typing import Any
 from kingdom.bus.files.bus import FileBus
 from kingdom.bus.port import Accept, Claim, Move, New, Problem
 from kingdom.errors import LeaseLost, TryLater
-from kingdom.king.chat import Place, place_in, place_of
+from kingdom.king.chat import Place, place_heard, place_of
 from kingdom.king.ids import Ids
-from kingdom.king.outcomes import Draft
+from kingdom.king.outcomes import Draft, trust_of
 from kingdom.king.routing import trace_of
 from kingdom.models.event import Event
 from kingdom.models.message import MessageBase
@@ -209,7 +209,7 @@ class Desk:
             content=draft.content,
             created_at=self.now(),
             trace_id=trace_of(event),
-            **_placed(place_in(event.payload), draft.fields),
+            **_placed(place_heard(event), draft.fields),
         )
 
     def tell(self, type_: str, trace_id: str | None, **data: Any) -> None:
@@ -233,3 +233,7 @@ class Desk:
             event=task.event_id,
             original=task.original_task_id,
         )
+        if task.trust_reason is not None and trust_of(task) != "member":
+            told = {"trust": trust_of(task), "reason": task.trust_reason}
+            self.tell("task.trust_lowered", task.trace_id, task_id=task.id, **told)
+            self.task_log.note(task.id, "trust_lowered", **told)
