@@ -24,6 +24,7 @@ Events = Iterable[Mapping[str, Any]]
 _GITHUB = "Nobody on GitHub is a member yet. In config/local/sentinel.yaml, say whom you trust:"
 _JIRA = "Nobody in Jira is a member yet. In config/local/sentinel.yaml, below jira:, say who is:"
 _OWNED = re.compile(r"[A-Za-z0-9][\w-]*/\S+", re.ASCII)  # as `trust.repos` takes it
+_WATCHED = ("evt-github-", "evt-jira-")
 _MOST_NAMES = 8
 _MOST_FILES = 50
 
@@ -57,9 +58,7 @@ def recent_events(base: BaseDir) -> Iterator[dict[str, Any]]:
         names: list[str] = []
         if place.state != DEAD:
             with suppress(OSError):
-                names = [
-                    one for one in stems(place) if one.startswith(("evt-github-", "evt-jira-"))
-                ]
+                names = [one for one in stems(place) if one.startswith(_WATCHED)]
         for name in sorted(names, reverse=True)[:left]:
             with suppress(OSError):
                 found = read_json(f"{place.directory}/{name}.json")
