@@ -84,6 +84,18 @@ def test_what_is_no_option_is_told_which_there_are(heard: Scene) -> None:
     assert heard.events()[0]["payload"]["text"] == "next"
 
 
+def test_nobody_is_called_by_what_is_said_of_options(heard: Scene) -> None:
+    thread = heard.ask(options=["@here", "<!channel>"])
+    heard.hears(heard.server.says("C0KINGDOM", "perhaps", thread_ts=thread))
+    heard.hears(heard.server.says("C0KINGDOM", "1", thread_ts=thread))
+    assert heard.answers()[0][0] == "@here"
+    heard.life.go()
+    shown = json.dumps(heard.server.in_channel()[1]["blocks"]) + "".join(heard.notices())
+    assert "here" in shown
+    assert "@here" not in shown
+    assert "<!channel>" not in shown
+
+
 def test_whoever_may_not_answer_is_told_so_once_and_written_down(heard: Scene) -> None:
     thread = heard.ask()
     for _ in range(3):
