@@ -49,8 +49,9 @@ def run(call: Call, verb: str) -> int:
         )
     data, name = content_of(call, path), name_of(path)
     now = SystemClock().now()
-    zone = settings_from(call, base, "system").system.zone
-    found = preview(base, options.name, data, name, now.astimezone(zone))
+    system = settings_from(call, base, "system").system
+    local, told = now.astimezone(system.zone), system.memory.from_untrusted
+    found = preview(base, options.name, data, name, local, from_untrusted=told)
     if found.left_out:
         names = " and ".join(found.left_out)
         say(f"It is told nothing of {names}, which has faults. See: kingdom general validate")

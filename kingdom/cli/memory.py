@@ -28,8 +28,9 @@ ABOUT = (
 TEXTS = {
     "show": (
         "Shows what is remembered: of one general, of a repository, what all share, or everything. "
-        "Lines with a date were learned by soldiers; (untrusted) ones come from work that "
-        "outsiders asked for. Lines without a date are people's, and no program drops them.",
+        "Lines with a date were learned by soldiers; (untrusted) ones come from work of "
+        "people below member, and only such work is told of them, if memory.from_untrusted is on "
+        "in system.yaml. Lines without a date are people's, and no program drops them.",
         "kingdom memory show",
         "kingdom memory show gen-pr",
         "kingdom memory show --repo acme/web --json",

@@ -57,6 +57,7 @@ def _try(call: Call) -> int:
             remedy=f"There are: {', '.join(WATCHERS)}.",
         )
     base = call.base()
+    from kingdom.ops.trust_to_add import recent_events, trust_to_add
     from kingdom.ops.trying import watchers_to_try
 
     settings = settings_from(call, base, "system", "sentinel")
@@ -77,6 +78,10 @@ def _try(call: Call) -> int:
         print_json(found)
     elif not names:
         print("No watcher is configured: config/local/sentinel.yaml names none.")
+    else:
+        events = [one["event"] for one in found if one["event"]]
+        for line in trust_to_add(settings.sentinel, [*events, *recent_events(base)]):
+            print(harmless(line, keep=""))
     return code
 
 
@@ -98,6 +103,7 @@ def _tried(call: Call, base: BaseDir, settings: Settings, name: str, *, quiet: b
 def _line(one: Tried) -> str:
     words = [f"  {one.verdict:<10}", one.about]
     if one.event:
-        trust = one.event.get("trust", "outside")
+        trust, why = one.event.get("trust", "outside"), one.event.get("trust_reason")
+        trust = f"{trust}: {why}" if why else trust
         words.append(f"→ {one.event['id']}  {one.event['type']}, {one.event['priority']}, {trust}")
     return "  ".join([*words, *filter(None, [one.reason])])

@@ -102,9 +102,13 @@ def _explain(base: BaseDir, names: list[str], problem: str) -> None:
 
 
 def _say_what_is_missing(suite: Suite, environment: Mapping[str, str], base: BaseDir) -> None:
-    """Without an engine events wait: better said now than wondered about later."""
+    """Without an engine events wait, and without members all work is outsiders': better said now
+    than wondered about later."""
     from kingdom.engines.choice import availability
+    from kingdom.ops.trust_to_add import recent_events, trust_to_add
 
     engine = availability(suite.config.current.settings, environment, base.root)
     if not engine.available:
         say(f"Events will wait: {engine.reason} {engine.remedy}".strip())
+    for line in trust_to_add(suite.config.current.settings.sentinel, recent_events(base)):
+        print(harmless(line, keep=""))

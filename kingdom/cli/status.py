@@ -8,8 +8,9 @@ from typing import Any
 from kingdom.cli.call import Call
 from kingdom.cli.output import age, count, harmless, print_json, print_table
 from kingdom.cli.parser import Parser
-from kingdom.errors import EXIT_DONE
+from kingdom.errors import EXIT_DONE, KingdomError
 from kingdom.runtime.processes import STALE_AFTER
+from kingdom.store.paths import BaseDir
 
 HEADINGS = ("ROLE", "STATE", "PID", "UP", "HEARTBEAT", "RESTARTS", "NOTE")
 SHOWN = 6  # files that are wrong; doctor lists all
@@ -35,12 +36,24 @@ def run(call: Call) -> int:
     base = call.base()
     from kingdom.ops.status import status
 
-    found = status(base, call.environment)
+    found = status(base, call.environment) | {"trust_to_add": _trust_to_add(call, base)}
     if options.json:
         print_json(found)
     else:
         _print(found)
     return EXIT_DONE
+
+
+def _trust_to_add(call: Call, base: BaseDir) -> list[str]:
+    from kingdom.clock import SystemClock
+    from kingdom.ops.status_config import settings_in_force
+    from kingdom.ops.trust_to_add import recent_events, trust_to_add
+
+    try:
+        settings = settings_in_force(base, call.environment, SystemClock().now().timestamp())
+    except KingdomError:
+        return []  # it is said what is wrong with them
+    return trust_to_add(settings.sentinel, recent_events(base))
 
 
 def _print(found: dict[str, Any]) -> None:
@@ -97,6 +110,7 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
     yield from facts(found)
     yield from _soldiers(found["soldiers"])
     yield from questions(found["questions"])
+    yield from found["trust_to_add"]
 
 
 def facts(found: dict[str, Any]) -> Iterator[str]:

@@ -33,6 +33,7 @@ TIMEOUT = (10.0, 30.0)  # to connect, and for each part of an answer
 DEADLINE = 120.0  # for a whole one
 PER_PAGE = 100  # the most that a cloud gives with fields
 MOST_COMMENTS = 20
+MOST_CHANGES = 100  # that a cloud tells of one ticket
 _GATEWAY = "/ex/jira/"  # where tokens with scopes go, which is no address for people
 
 

@@ -18,6 +18,7 @@ from kingdom.clock import Clock, SystemClock
 from kingdom.errors import KingdomError
 
 TIMEOUT = 15
+_ME = ("user_id", "bot_id", "user", "team", "team_id", "enterprise_id")
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,8 @@ class Me:
     bot_id: str
     name: str = ""
     team: str = ""
+    team_id: str = ""
+    enterprise_id: str = ""  # of which the team is a part, if it is
 
     def wrote(self, message: Mapping[str, Any]) -> bool:
         """Anybody can copy what marks a message as ours."""
@@ -98,7 +101,7 @@ class Slack:
     def me(self) -> Me:
         if self._me is None:
             told = self._calls.ask("auth.test")
-            self._me = Me(*(text_in(told, key) for key in ("user_id", "bot_id", "user", "team")))
+            self._me = Me(*(text_in(told, key) for key in _ME))
         return self._me
 
     def history(

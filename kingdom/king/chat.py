@@ -21,6 +21,7 @@ from kingdom.settings.addresses import RepositoryRefused, read_url
 from kingdom.settings.loading import Settings
 
 CHAT = ("slack.channel.message", "slack.app_mention")
+_LINKED = "link to what others wrote, for a general that was not named"
 _HEARD = "evt-slack-"  # the ids of events that the envoy makes
 ROUTED_BY = "routed_by"  # in a payload: the task whose soldier chose this one's general
 
@@ -61,6 +62,17 @@ def place_in(payload: Mapping[str, Any]) -> Place | None:
     return Place(str(channel), str(ts)) if spoken and isinstance(ts, str) and ts else None
 
 
+def without_place(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """Of work that names a place and may not: what continues it is not to get there either."""
+    return {key: one for key, one in payload.items() if key != "channel"}
+
+
+def place_heard(event: Event) -> Place | None:
+    """Where an event was said, if it was said in Slack, or a member says so."""
+    is_said = event.trust == "member" or event.id.startswith(_HEARD)
+    return place_in(event.payload) if is_said else None
+
+
 def place_of(task: Task) -> Place | None:
     """None for a task that did not begin with a person's message. Less trusted work names no
     channel by itself: only what was said in Slack has one."""
@@ -91,7 +103,10 @@ def directed(event: Event, config: Config) -> tuple[General, Event] | None:
     taker = _taker(subject, config) if subject else None
     if subject is None or taker is None:
         return None
-    return taker, _about(event, subject, text, taker, config).revised(trust="outside")
+    about = _about(event, subject, text, taker, config)
+    if event.trust != "member":
+        return taker, about
+    return taker, about.revised(trust="outside", trust_reason=_LINKED)
 
 
 def _about(

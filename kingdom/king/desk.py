@@ -13,9 +13,9 @@ from kingdom.bus.files.caretaker import Caretaker
 from kingdom.bus.files.intake import PATIENCE
 from kingdom.bus.port import Accept, Claim, Move, New, Problem
 from kingdom.errors import KingdomError, LeaseLost, TryLater
-from kingdom.king.chat import Place, place_in, place_of
+from kingdom.king.chat import Place, place_heard, place_of
 from kingdom.king.ids import Ids
-from kingdom.king.outcomes import Draft
+from kingdom.king.outcomes import Draft, trust_of
 from kingdom.king.routing import trace_of
 from kingdom.models.base import Record
 from kingdom.models.event import Event
@@ -228,7 +228,7 @@ class Desk:
             content=draft.content,
             created_at=self.now(),
             trace_id=trace_of(event),
-            **_placed(place_in(event.payload), draft.fields),
+            **_placed(place_heard(event), draft.fields),
         )
 
     def set_aside_unreadable(self, stream: str, state: str, name: str) -> None:
@@ -259,3 +259,7 @@ class Desk:
             event=task.event_id,
             original=task.original_task_id,
         )
+        if task.trust_reason is not None and trust_of(task) != "member":
+            told = {"trust": trust_of(task), "reason": task.trust_reason}
+            self.tell("task.trust_lowered", task.trace_id, task_id=task.id, **told)
+            self.task_log.note(task.id, "trust_lowered", **told)

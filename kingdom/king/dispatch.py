@@ -98,8 +98,10 @@ class Dispatch:
         names = ", ".join(self._desk.config.generals)
         said = self._desk.words("king_nobody_hears", generals=names)
         for claim in discarded:
-            if chat.is_chat(_event(claim).type):
-                yield Draft(ThreadUpdate, said), _event(claim)
+            event = _event(claim)
+            is_heard = event.trust == "member" or chat.place_heard(event) is not None
+            if chat.is_chat(event.type) and is_heard:
+                yield Draft(ThreadUpdate, said), event
 
     def _is_answered(self, claim: Claim) -> bool:
         """Small talk is, at once."""

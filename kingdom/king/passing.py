@@ -53,6 +53,7 @@ def successor(name: str, task: Task, config: Config, task_id: str, now: datetime
         created_at=now,
         repo=task.repo or manifest.default_repo,
         trust=task.trust,
+        trust_reason=task.trust_reason,
         trace_id=task.trace_id,
     )
 

@@ -15,6 +15,7 @@ from typing import Any
 from kingdom.bus.files.places import HANDLED
 from kingdom.bus.port import Claim, Move, New
 from kingdom.king import commands
+from kingdom.king.chat import place_of, without_place
 from kingdom.king.commands import Answer, Command, Objection, Refusal
 from kingdom.king.desk import Desk
 from kingdom.king.gate import Deferrals, Gate
@@ -120,6 +121,8 @@ class Petitions:
     def _continued(self, asked: Task, claim: Claim, answer: Answer, question: object) -> Task:
         # A second question of the same work keeps the payload it all began with.
         first = asked.payload.get("original", {}) if asked.type == RESUME else asked.payload
+        if place_of(asked) is None:
+            first = without_place(first)
         payload: dict[str, Any] = {
             "answer": answer.text,
             "answered_by": answer.answered_by,
@@ -289,6 +292,7 @@ class Petitions:
             repo=original.repo,
             original_task_id=original.id,
             trust=original.trust,
+            trust_reason=original.trust_reason,
             trace_id=original.trace_id,
             **(kept | changes),
         )

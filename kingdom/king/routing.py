@@ -39,6 +39,7 @@ def task_for(event: Event, general: General, task_id: str, now: datetime) -> Tas
         created_at=now,
         repo=event.repo or general.manifest.default_repo,
         trust=event.trust,
+        trust_reason=event.trust_reason,
         trace_id=trace_of(event),
     )
 

@@ -57,6 +57,7 @@ TASKS = (
         target_general=TEXT,
         priority=TEXT,
     ),
+    _entry("task.trust_lowered", "king", task_id=TEXT, trust=TEXT, reason=TEXT),
     _entry("task.started", "general", task_id=TEXT),
     _entry("task.completed", "general", task_id=TEXT, status=TEXT, duration_seconds=NUMBER),
     _entry("task.failed", "general", task_id=TEXT, error=TEXT, retry_count=WHOLE),

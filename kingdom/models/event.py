@@ -25,6 +25,7 @@ class Event(Record):
     status: EventStatus = Field(default="pending", description="Follows the directory.")
     task_id: Id | None = Field(default=None, description="The task it was dispatched as.")
     trust: Trust | None = Field(default=None, description="Of its author; absent means outside.")
+    trust_reason: str | None = Field(default=None, description="Why it is not a member's.")
     reason: str | None = Field(default=None, description="Why it ended without a task.")
 
     @property

@@ -32,4 +32,5 @@ class Task(Record):
         default=None, description="Continues nothing of the original task, it starts anew."
     )
     trust: Trust | None = Field(default=None, description="Inherited; absent means outside.")
+    trust_reason: str | None = Field(default=None, description="Why it is not a member's.")
     not_before: Timestamp | None = Field(default=None, description="Not due until then.")

@@ -33,6 +33,8 @@ def preview(
     event: bytes,
     shown: str,
     now: datetime,
+    *,
+    from_untrusted: bool = False,
 ) -> Preview:
     """`shown` is what to call the event's file when something is wrong with it; `now` is as the
     kingdom's wall clock shows it. Faults of other generals keep nobody from looking."""
@@ -43,7 +45,15 @@ def preview(
     made = _event(event, shown, now)
     task = task_for(made, general, f"task-{now:%Y%m%d}-000", now)
     repo_dir = _repo_dir(base, general, task)
-    told = assemble(base, config.guide, general, task, repo_dir, roster=config.roster(name))
+    told = assemble(
+        base,
+        config.guide,
+        general,
+        task,
+        repo_dir,
+        from_untrusted=from_untrusted,
+        roster=config.roster(name),
+    )
     taker = config.route(made.type)
     scheduled = made.type in {one.task_type for one in general.manifest.schedules}
     doubt = "" if scheduled else _doubt(made.type, taker, name)

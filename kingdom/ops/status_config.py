@@ -38,7 +38,7 @@ def checked_file(base: BaseDir) -> str:
 
 def settings_in_force(base: BaseDir, environment: Mapping[str, str], now: float) -> Settings:
     """Or what is wrong with the configuration. Of a note they have only what is asked for here:
-    `system.runtime`, which is all that engines are told, and `chamberlain.heartbeat`."""
+    `system.runtime`, which is all that engines are told, `chamberlain.heartbeat`, `sentinel`."""
     return _in_force(base, environment, now)[0]
 
 
@@ -97,6 +97,7 @@ def _note(base: BaseDir, stamps: list[Stamp], found: Settings, subscribes: list[
     settings = {
         "system": {"runtime": found.system.runtime.model_dump(mode="json")},
         "chamberlain": {"heartbeat": found.chamberlain.heartbeat.model_dump(mode="json")},
+        "sentinel": found.sentinel.model_dump(mode="json"),
     }
     noted = {"settings": settings, "subscribes": subscribes, "stamps": stamps}
     try:

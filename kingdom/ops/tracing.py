@@ -32,14 +32,15 @@ ENDS = {
 # Steps of the tasks log, and what else tells of them.
 _SAME = {
     "created": ("task.created",),
+    "trust_lowered": ("task.trust_lowered",),
     "started": ("task.started",),
     "retried": ("task.retried",),
     "ended": tuple(ENDS.values()),
     "reported": ("result.handled",),
 }
 # Of moments in the same millisecond, what causes comes before what follows.
-_ORDER = ("event.detected", "event.", "task.created", "message.", "task.started", "soldier.spawned",
-          "soldier.", "task.", "event.completed")  # fmt: skip
+_ORDER = ("event.detected", "event.", "task.created", "task.trust_lowered", "message.",
+          "task.started", "soldier.spawned", "soldier.", "task.", "event.completed")  # fmt: skip
 
 
 class Moment(NamedTuple):
@@ -134,6 +135,7 @@ _SAYINGS = {
     "event.deferred": "has to wait: {reason}",
     "event.superseded": "gave way to {superseded_by}, which is newer",
     "task.created": "made for {target_general}, priority {priority}",
+    "task.trust_lowered": "trust lowered to {trust}: {reason}",
     "task.started": "taken up",
     "task.completed": "ended: {status}, after {duration_seconds:.1f}s",
     "task.failed": "failed: {error}",

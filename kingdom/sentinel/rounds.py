@@ -142,7 +142,8 @@ class Rounds:
         setting = self._setting
         facts = {"event_id": event.id, "source": event.source, "event_type": event.type}
         setting.tell("event.detected", facts, event.trace_id)
-        setting.log.info("event.detected", trust=event.trust, repo=event.repo, **facts)
+        trust = {"trust": event.trust, "trust_reason": event.trust_reason}
+        setting.log.info("event.detected", **trust, repo=event.repo, **facts)
 
 
 def parsed(watcher: Watcher, raw: Any) -> Sighting:

@@ -1,35 +1,73 @@
-"""How far an author is trusted: member > outside > fork > bot. Of several, the least counts."""
+"""How far an author is trusted: member > outside > fork > bot. Of several, the least counts.
+
+The settings say who is a member; GitHub and Jira are believed only where the settings name the
+repository. Names are compared whole, and only ASCII letters without regard to case, so that no
+other letter passes for one of them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, NamedTuple
 
 from kingdom.models.fields import Trust
+from kingdom.settings.sentinel import Trusted
 
 _ORDER: tuple[Trust, ...] = ("member", "outside", "fork", "bot")
 _MEMBERS = ("OWNER", "MEMBER", "COLLABORATOR")
+_LONGEST_NAME = 100
 
 
-def lowest(trusts: Iterable[Trust]) -> Trust:
-    return max(trusts, key=_ORDER.index)
+class Judged(NamedTuple):
+    """How far something that was written is trusted, and what it was: comment of mallory."""
+
+    trust: Trust
+    what: str
+
+    @property
+    def reason(self) -> str | None:
+        """Why it is not a member's."""
+        return None if self.trust == "member" else self.what
 
 
-def of_author(subject: Mapping[str, Any]) -> Trust:
-    """Of whoever wrote an issue, a pull request or a comment on GitHub."""
+def lowest(judged: Iterable[Judged]) -> Judged:
+    """The first of those that are trusted least."""
+    return max(judged, key=lambda one: _ORDER.index(one.trust))
+
+
+def of_author(subject: Mapping[str, Any], repo: str, trusted: Trusted) -> Trust:
+    """Of whoever wrote an issue, a pull request or a comment in this repository on GitHub."""
     user = subject.get("user")
     user = user if isinstance(user, dict) else {}
-    if user.get("type") == "Bot" or str(user.get("login", "")).endswith("[bot]"):
+    login = str(user.get("login") or "")
+    if user.get("type") == "Bot" or login.endswith("[bot]"):
         return "bot"
-    return "member" if subject.get("author_association") in _MEMBERS else "outside"
+    is_listed = _lower(login) in map(_lower, trusted.people)
+    is_theirs = subject.get("author_association") in _MEMBERS and _is_listed(repo, trusted)
+    return "member" if is_listed or is_theirs else "outside"
 
 
-def of_pull(pull: Mapping[str, Any]) -> Trust:
+def _is_listed(repo: str, trusted: Trusted) -> bool:
+    owner, slash, _ = _lower(repo).partition(b"/")
+    if not slash:
+        return False
+    if owner in map(_lower, trusted.organisations):
+        return True
+    return any(fnmatchcase(_lower(repo), _lower(one)) for one in trusted.repos)
+
+
+def _lower(text: str) -> bytes:
+    return text.encode("utf-8", "replace").lower()
+
+
+def of_pull(pull: Mapping[str, Any]) -> Judged:
     """Of where its commits come from: another repository than they are meant for is a fork, also
     one that is gone."""
     source, target = (_repository(pull.get(side)) for side in ("head", "base"))
-    return "member" if source and source == target else "fork"
+    if source and source == target:
+        return Judged("member", "commits")
+    return Judged("fork", f"commits of {named(source)}")
 
 
 def _repository(side: Any) -> str:
@@ -37,17 +75,31 @@ def _repository(side: Any) -> str:
     return str(repo.get("full_name", "")) if isinstance(repo, dict) else ""
 
 
-_ACCOUNTS: dict[object, Trust] = {"atlassian": "member", "app": "bot"}
-
-
 def of_jira_user(user: Any, members: Sequence[str]) -> Trust:
-    """A cloud says what kind of account it is, customers included; other Jiras do not, so there
-    those are members whom the settings name."""
+    """A display name counts for nothing, since everybody chooses their own. A customer of a service
+    desk is none of ours, whatever address they signed up with."""
     if not isinstance(user, dict):
         return "outside"
     kind = user.get("accountType")
-    if kind is not None:
-        return _ACCOUNTS.get(kind, "outside")
-    names = [str(user.get(name, "")).lower() for name in ("name", "emailAddress")]
-    is_member = any(name and fnmatchcase(name, one.lower()) for name in names for one in members)
-    return "member" if is_member else "outside"
+    if kind == "app":
+        return "bot"
+    if kind == "customer":
+        return "outside"
+    if _lower(str(user.get("accountId") or "")) in [_lower(one) for one in members if one]:
+        return "member"
+    names = [_lower(str(user.get(name) or "")) for name in ("name", "emailAddress")]
+    is_listed = any(name and fnmatchcase(name, _lower(one)) for name in names for one in members)
+    return "member" if is_listed else "outside"
+
+
+def jira_name(user: Any) -> str:
+    """As people know it, and what `members` can name it by."""
+    if not isinstance(user, dict):
+        return named("")
+    return f"{named(user.get('displayName'))} ({named(user.get('accountId') or user.get('name'))})"
+
+
+def named(name: Any) -> str:
+    """On one line, since others chose it; somebody without a name, too."""
+    text = " ".join(name.split()) if isinstance(name, str) else ""
+    return text[:_LONGEST_NAME] or "somebody unknown"

@@ -70,7 +70,8 @@ class Slack(Section):
     allowed_users: list[Anyone] = Field(
         default_factory=list,
         description="Who may give work and answers, besides the owner: people (U...), user groups "
-        "(S...), and channels (C...) in which everybody may.",
+        "(S...), and channels (C...) in which everybody may. People of other companies, who share "
+        "a channel by Slack Connect, only by their own id.",
         examples=[["U024BE7LH", "S0614TZR7", "C024BE91L"]],
     )
     owner: Person = Field(

@@ -30,6 +30,8 @@ REASONS = (
     "team_mention",
 )
 _REPOSITORY = r"[^/\s]+/[^/\s]+"
+_OWNER = r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}"
+_OWNED = rf"{_OWNER}/[^/\s]+"
 
 
 def _reason(text: str) -> str:
@@ -47,6 +49,23 @@ def _repository(glob: str) -> str:
     if re.fullmatch(_REPOSITORY, glob) is None:
         said = f"{shown(glob)} must have the form owner/name, such as acme/web or acme/*"
         raise PydanticCustomError("repository", "{said}", {"said": said})
+    return glob
+
+
+def _owner(name: str) -> str:
+    if re.fullmatch(_OWNER, name) is None:
+        said = f"{shown(name)} must be one name on GitHub, such as ada or acme, without globs"
+        raise PydanticCustomError("owner", "{said}", {"said": said})
+    return name
+
+
+def _owned(glob: str) -> str:
+    if re.fullmatch(_OWNED, glob) is None or not glob.isascii():
+        said = (
+            f"{shown(glob)} must have the form owner/name, such as acme/web or acme/*, with the "
+            "whole name of the owner"
+        )
+        raise PydanticCustomError("owned", "{said}", {"said": said})
     return glob
 
 
@@ -68,6 +87,10 @@ def _web_address(url: str) -> str:
 Reason = Annotated[str, AfterValidator(_reason), Field(json_schema_extra={"enum": list(REASONS)})]
 Repository = Annotated[
     str, AfterValidator(_repository), Field(json_schema_extra={"pattern": f"^{_REPOSITORY}$"})
+]
+Owner = Annotated[str, AfterValidator(_owner), Field(json_schema_extra={"pattern": f"^{_OWNER}$"})]
+OwnedRepository = Annotated[
+    str, AfterValidator(_owned), Field(json_schema_extra={"pattern": f"^{_OWNED}$"})
 ]
 WebAddress = Annotated[
     str, AfterValidator(_web_address), Field(json_schema_extra={"pattern": "^https?://"})
@@ -137,9 +160,10 @@ class JiraWatcher(Section):
     )
     members: list[str] = Field(
         default_factory=list,
-        description="Whose tickets and comments count as a member's where Jira itself does not "
-        "tell (server, data center): names or e-mail addresses, as globs.",
-        examples=[["*@acme.example"]],
+        description="Whose tickets and comments count as a member's: account ids, and names or "
+        "e-mail addresses as globs. A cloud often hides e-mail addresses; kingdom sentinel try "
+        "jira shows account ids.",
+        examples=[["5b10ac8d82e05b22cc7d4ef5", "*@acme.example"]],
     )
 
 
@@ -163,9 +187,34 @@ class Watchers(Section):
     )
 
 
+class Trusted(Section):
+    """Whose words on GitHub count as a member's. Forks and bots never do."""
+
+    people: list[Owner] = Field(
+        default_factory=list,
+        description="GitHub logins: members wherever they write.",
+        examples=[["ada", "grace"]],
+    )
+    repos: list[OwnedRepository] = Field(
+        default_factory=list,
+        description="Repositories (owner/name, the name as a glob) in which those are members whom "
+        "GitHub calls owner, member or collaborator.",
+        examples=[["acme/frontend", "acme/service-*"]],
+    )
+    organisations: list[Owner] = Field(
+        default_factory=list,
+        description="The same for all repositories of these owners.",
+        examples=[["acme"]],
+    )
+
+
 class SentinelSettings(Section):
     """The sentinel: what it watches outside."""
 
+    trust: Trusted = Field(
+        default_factory=Trusted,
+        description="Whose words on GitHub count as a member's; nobody's while it is empty.",
+    )
     polling: Watchers = Field(
         default_factory=lambda: Watchers(inbox=InboxWatcher()),
         description="The watchers. One that is not named here is off.",

@@ -278,8 +278,9 @@ class Memory(Section):
     """What soldiers learn and the next ones are told."""
 
     from_untrusted: bool = Field(
-        default=True,
-        description="Whether lessons from work that outsiders asked for are told, marked as such.",
+        default=False,
+        description="Whether lessons are kept from work of people below member. They are marked, "
+        "and told to such work alone, never to a member's.",
     )
 
 

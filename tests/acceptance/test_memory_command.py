@@ -32,7 +32,7 @@ def remembered(base: BaseDir) -> None:
 def learn(
     base: BaseDir, *told: str, repo: str | None = None, trust: Trust | None = "member"
 ) -> None:
-    memory.learn(base, "gen-pr", told, repo=repo, trust=trust, today=TODAY)
+    memory.learn(base, "gen-pr", told, repo=repo, trust=trust, today=TODAY, from_untrusted=True)
 
 
 def learned(base: BaseDir) -> Path:

@@ -84,6 +84,18 @@ def test_what_is_no_option_is_told_which_there_are(heard: Scene) -> None:
     assert heard.events()[0]["payload"]["text"] == "next"
 
 
+def test_nobody_is_called_by_what_is_said_of_options(heard: Scene) -> None:
+    thread = heard.ask(options=["@here", "<!channel>"])
+    heard.hears(heard.server.says("C0KINGDOM", "perhaps", thread_ts=thread))
+    heard.hears(heard.server.says("C0KINGDOM", "1", thread_ts=thread))
+    assert heard.answers()[0][0] == "@here"
+    heard.life.go()
+    shown = json.dumps(heard.server.in_channel()[1]["blocks"]) + "".join(heard.notices())
+    assert "here" in shown
+    assert "@here" not in shown
+    assert "<!channel>" not in shown
+
+
 def test_whoever_may_not_answer_is_told_so_once_and_written_down(heard: Scene) -> None:
     thread = heard.ask()
     for _ in range(3):
@@ -104,6 +116,38 @@ def test_whom_the_settings_allow(heard: Scene, entry: str) -> None:
     thread = heard.ask()
     heard.hears(heard.server.says("C0KINGDOM", "main", user=STRANGER, thread_ts=thread))
     assert heard.events()[0]["payload"]["answered_by"] == "eve"
+
+
+GRID = {"enterprise_user": {"enterprise_id": "E0ACME"}}
+
+
+@pytest.mark.parametrize(
+    ("told", "may"),
+    [
+        ({"is_restricted": True}, True),  # a guest of this workspace
+        ({"team_id": "T0OTHER"}, False),
+        ({"team_id": "T0OTHER"} | GRID, True),
+        ({"team_id": "T0OTHER", "enterprise_user": {"enterprise_id": "E0OTHER"}}, False),
+        ({"team_id": None}, False),
+        ({"team_id": "T0OTHER", "is_stranger": True} | GRID, False),
+        (None, False),  # Slack shows nothing of them
+    ],
+)
+def test_people_of_other_companies_are_allowed_by_their_own_id_alone(
+    heard: Scene, told: dict[str, Any] | None, may: bool
+) -> None:
+    heard.server.enterprise = "E0ACME"
+    heard.server.groups["S0TEAM"] = [STRANGER]
+    if told is None:
+        del heard.server.users[STRANGER]
+    else:
+        heard.server.users[STRANGER] |= told
+    heard.begin(allowed=("C0KINGDOM", "S0TEAM"))
+    thread = heard.ask()
+    heard.hears(heard.server.says("C0KINGDOM", "main", user=STRANGER, thread_ts=thread))
+    assert bool(heard.events()) == may
+    heard.hears(heard.server.says("C0KINGDOM", f"<@{BOT}> deploy", user=STRANGER))
+    assert len(heard.events()) == 2 * may
 
 
 def test_a_group_that_slack_does_not_know_allows_nobody(heard: Scene) -> None:

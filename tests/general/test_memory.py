@@ -45,6 +45,7 @@ def lines(base: BaseDir, general: str = "gen-pr") -> list[str]:
 
 
 def guide(base: BaseDir, limit: int = LARGEST, repo: str | None = None, **options: Any) -> str:
+    options = {"from_untrusted": True} | options
     return guides.recalled(memory.recollect(base, "gen-pr", repo), limit, **options)
 
 

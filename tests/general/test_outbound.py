@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from kingdom.outbound.mentions import JOINER
 from kingdom.runtime import held_actions
 from kingdom.store.formats import write_format
 from tests.support.barracks import Barracks
@@ -163,4 +164,4 @@ def test_less_trusted_work_brings_no_new_random_strings_and_calls_nobody(
     assert bool(result.get("held")) is is_held
     assert (branches(remote) == []) is is_held
     [comment] = hub.comments
-    assert ("`@ada`" in comment["body"]) is is_held, "what the repository has is nothing new"
+    assert (f"@{JOINER}ada" in comment["body"]) is is_held, "what the repository has is nothing new"

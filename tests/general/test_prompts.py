@@ -15,6 +15,7 @@ from kingdom.general.brief.prompts import LARGEST, LONGEST_FAILURE, PromptTooLar
 from kingdom.king.routing import task_for
 from kingdom.models.action import ACTION
 from kingdom.models.event import Event
+from kingdom.models.fields import Trust
 from kingdom.models.manifest import Manifest
 from kingdom.ops.generals import EXAMPLE
 from kingdom.ops.sending import event_from
@@ -62,6 +63,28 @@ def test_the_other_generals_are_named_where_a_prompt_asks_for_them(base: BaseDir
     for roster, told in (("- gen-b: Does b", "- gen-b: Does b"), ("", "(none)")):
         found = guides.assemble(base, "", asks, task(), "/work", roster=roster)
         assert found.prompt == f"You are not alone:\n{told}"
+
+
+@pytest.mark.parametrize(
+    ("trust", "is_on", "is_told"),
+    [
+        ("member", False, False),
+        ("member", True, False),
+        *((trust, on, on) for trust in (None, "outside", "fork", "bot") for on in (False, True)),
+    ],
+)
+def test_what_outsiders_taught_is_told_to_no_member(
+    base: BaseDir, trust: Trust | None, is_on: bool, is_told: bool
+) -> None:
+    learned = Path(memory.of_general(base, "gen-pr").path)
+    learned.parent.mkdir(parents=True)
+    learned.write_text("- 2026-11-15 Ours.\n- 2026-11-15 (untrusted) Run curl.\n")
+    work = task(payload={"title": "it"}, trust=trust)
+    told = guides.assemble(base, "", general(), work, "/work", from_untrusted=is_on)
+    assert "Ours." in told.guide
+    assert ("curl" in told.guide) == is_told
+    assert "curl" not in assembled(base).guide  # as it is by default
+    assert not Settings().system.memory.from_untrusted
 
 
 def test_prompt_and_guide_belong_together(base: BaseDir) -> None:

@@ -179,6 +179,7 @@ def test_a_named_general_that_is_busy_gets_it_later(open_court: Court) -> None:
 
 def test_where_nobody_hears_people_they_are_told_whom_to_name(court: Court) -> None:
     court.send(said("1", "please fix the build", "7.1"), event("2", type="not.wanted"))
+    court.send(said("3", "please fix the build", "7.3").revised(trust="outside"))
     court.king().step()
     (told,) = court.all("messages")
     assert told["content"].endswith("Begin with the name of the one you mean: gen-pr")

@@ -111,6 +111,7 @@ def test_several_links_are_for_someone_who_can_read() -> None:
 
 def test_what_a_link_leads_to_is_trusted_only_if_the_general_is_named() -> None:
     assert must_hear(f"do {TICKET}")[1].trust == "outside"
+    assert "a general that was not named" in (must_hear(f"do {TICKET}")[1].trust_reason or "")
     name, found = must_hear(f"gen-jira: do {TICKET}")
     assert (name, found.trust, found.payload["key"]) == ("gen-jira", "member", "SHOP-128")
 

@@ -13,6 +13,7 @@ import pytest
 
 from kingdom.king.routing import trace_of
 from kingdom.models.event import Event
+from kingdom.ops.tracing import trace
 from tests.support.court import Court
 from tests.support.kingdom import counts, event, files, result
 
@@ -42,6 +43,21 @@ def test_an_event_becomes_a_task_and_a_thread(court: Court) -> None:
     assert (task["trust"], task["priority"], task["repo"]) == ("member", "high", "acme/api")
     assert (message["type"], message["task_id"]) == ("thread_start", task["id"])
     assert sent["trace_id"] == task["trace_id"] == message["trace_id"] == trace_of(asked)
+
+
+@pytest.mark.provokes("task.trust_lowered")
+def test_why_work_is_trusted_less_is_told(court: Court) -> None:
+    king = court.king()
+    court.send(event("1", trust="outside", trust_reason="comment of mallory"))
+    court.send(event("2", trust="member", trust_reason="nothing"))
+    king.step()
+    told = [one["data"] for one in court.told("task.trust_lowered")]
+    assert told == [{"task_id": TASK, "trust": "outside", "reason": "comment of mallory"}]
+    line = f'[king] {TASK} trust_lowered trust=outside reason="comment of mallory"'
+    assert line in Path(court.base.path("logs", "tasks.log")).read_text()
+    said = [one.text for one in trace(court.base, TASK).moments]
+    assert said.count("trust lowered to outside: comment of mallory") == 1
+    assert not any(one.startswith("trust_lowered") for one in said)
 
 
 @pytest.mark.provokes("event.dispatched", "task.created")

@@ -55,6 +55,30 @@ def asked(court: Court) -> Any:
     return king
 
 
+@pytest.mark.parametrize(
+    ("id_", "trust", "place"),
+    [
+        ("evt-inbox-1", "outside", ("", None)),
+        ("evt-inbox-1", "member", ("C0OTHER", "7.1")),
+        ("evt-slack-msg-1", "outside", ("C0OTHER", "7.1")),
+    ],
+)
+def test_less_trusted_work_names_no_place_after_an_answer_either(
+    court: Court, id_: str, trust: str, place: tuple[str, str | None]
+) -> None:
+    king = court.king()
+    named = event(payload={"channel": "C0OTHER", "ts": "7.1", "number": 7}, trust=trust)
+    court.send(named.revised(id=id_))
+    king.step()
+    court.report(question())
+    king.step()
+    court.send(answer())
+    king.step()
+    assert court.all("tasks")[1]["payload"]["original"]["number"] == 7
+    said = {(one["channel"], one.get("thread_ts")) for one in court.all("messages")}
+    assert said == {place}
+
+
 def ended(court: Court, sent: Event) -> tuple[str, str]:
     """How the king left it."""
     found = court.event(sent.id)

@@ -10,7 +10,7 @@ import pytest
 
 from kingdom.store.paths import BaseDir
 from tests.support.github_scene import Scene
-from tests.support.jira_server import FakeJira
+from tests.support.jira_server import ANN, FakeJira
 from tests.support.jira_watch import KEEP_ALL, JiraLookout, lookout_on
 from tests.support.kingdom import MovableClock
 from tests.support.notifications import BEGAN, Notifying
@@ -54,6 +54,7 @@ def lookout(base: BaseDir, jira: FakeJira) -> Iterator[JiraLookout]:
 
 @pytest.fixture
 def wide(base: BaseDir, cloud: FakeJira) -> Iterator[JiraLookout]:
-    """It watches everybody's tickets."""
-    with lookout_on(base, cloud, jql_base=KEEP_ALL, repos={"SHOP": "acme/shop"}) as made:
+    """It watches everybody's tickets, and Ann is a member."""
+    listed = {"repos": {"SHOP": "acme/shop"}, "members": [ANN]}
+    with lookout_on(base, cloud, jql_base=KEEP_ALL, **listed) as made:
         yield made

@@ -15,6 +15,7 @@ from kingdom.settings.sentinel import GithubWatcher
 from kingdom.store.paths import BaseDir
 from tests.support import github_objects as objects
 from tests.support.emulated_github import ANN, EVE, Emulated, emulated
+from tests.support.github_scene import trust_in
 from tests.support.kingdom import MovableClock
 from tests.support.lookout import Lookout
 
@@ -40,6 +41,7 @@ def completed(base: BaseDir, hub: Emulated, client: GitHub) -> Iterator[Callable
     """The event that a notification of this subject becomes."""
     with ExitStack() as stack:
         settings = GithubWatcher(api_url=hub.url)
+        trust_in(base, organisations=["acme"])
         lookout = Lookout(
             base, MovableClock(), lambda setting: GitHubWatcher(settings, setting, client)
         )

@@ -6,9 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from kingdom.store.paths import BaseDir
-from tests.support.jira_server import ANN, ME, FakeJira
-from tests.support.jira_watch import JiraLookout, lookout_on
+from tests.support.jira_server import ANN, ME
+from tests.support.jira_watch import JiraLookout
 from tests.support.kingdom import START
 
 MINUTE = timedelta(minutes=1)
@@ -38,6 +37,7 @@ def test_an_assigned_ticket_is_told_with_all_that_is_known(lookout: JiraLookout)
         "issue_type": "Bug",
         "project": "SHOP",
         "reporter": "Ann",
+        "reporter_id": "account-ann" if jira.cloud else "ann",
         "assignee": "Me",
         "labels": ["urgent"],
         "updated_at": "2026-02-07T09:59:00.000Z",
@@ -235,11 +235,29 @@ def test_more_comments_than_are_told_make_nobody_a_member(wide: JiraLookout) -> 
         assert wide.events()[-1]["trust"] == trust
 
 
-@pytest.mark.parametrize(("members", "trust"), [([], "outside"), (["*@ACME.example"], "member")])
-def test_a_server_does_not_tell_who_is_a_member_the_settings_do(
-    base: BaseDir, members: list[str], trust: str
-) -> None:
-    with FakeJira(cloud=False) as jira, lookout_on(base, jira, members=members) as lookout:
-        jira.create("SHOP-1", START - MINUTE)
-        lookout.look()
-        assert lookout.events()[0]["trust"] == trust
+def test_who_changed_what_others_wrote_counts_too(wide: JiraLookout) -> None:
+    issues = [wide.jira.create(f"SHOP-{number}", START - HOUR) for number in range(1, 6)]
+    wide.jira.change(issues[0], START - MINUTE, description="Mine.", by=ANN)
+    wide.jira.change(issues[1], START - MINUTE, description="Ours.", by=ME)
+    wide.jira.change(issues[2], START - MINUTE, status="Done", by="account-eve")
+    wide.jira.change(issues[3], START - MINUTE, description="Do as I say.", by="account-eve")
+    wide.jira.comment(issues[4], "Do as I say.", at=START - MINUTE)
+    issues[4]["comments"][0]["updateAuthor"] = wide.jira.user("account-eve")
+    wide.look()
+    told = {one["payload"]["key"]: (one["trust"], one.get("trust_reason")) for one in wide.events()}
+    member = ("member", None)
+    assert told == {
+        "SHOP-1": member,
+        "SHOP-2": member,
+        "SHOP-3": member,
+        "SHOP-4": ("outside", "changed by Eve (account-eve)"),
+        "SHOP-5": ("outside", "comment changed by Eve (account-eve)"),
+    }
+
+
+def test_a_history_that_is_not_all_told_makes_nobody_a_member(wide: JiraLookout) -> None:
+    issue = wide.jira.create("SHOP-1", START - HOUR)
+    for number in range(100):
+        wide.jira.change(issue, START - MINUTE, status=str(number))
+    wide.look()
+    assert wide.events()[0]["trust_reason"] == "Jira does not tell all who changed it"

@@ -17,6 +17,7 @@ from kingdom.sentinel.watchers.github import GitHubWatcher
 from kingdom.settings.sentinel import GithubWatcher
 from kingdom.store.paths import BaseDir
 from tests.support.calls import CHANGE_NOTHING, Killer, in_child, observed
+from tests.support.github_scene import trust_in
 from tests.support.kingdom import MovableClock
 from tests.support.lookout import Lookout, events, forget, setting, work_off
 from tests.support.notifications import BEGAN, Notifying
@@ -39,6 +40,7 @@ class Kingdom:
 
     def __init__(self, base: BaseDir, hub: Notifying) -> None:
         self.base, self.hub = base, hub
+        trust_in(base, organisations=["acme"])
         self.clock = MovableClock(BEGAN + timedelta(hours=3))
         self.got: Counter[str] = Counter()
         self.told: dict[str, tuple[str, str]] = {}  # of each, type and trust

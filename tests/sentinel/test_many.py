@@ -16,6 +16,7 @@ from kingdom.sentinel.watchers.github import GitHubWatcher
 from kingdom.settings.sentinel import GithubWatcher
 from kingdom.store.paths import BaseDir
 from tests.support.calls import in_child
+from tests.support.github_scene import trust_in
 from tests.support.kingdom import MovableClock
 from tests.support.lookout import Lookout, events
 from tests.support.notifications import BEGAN, Notifying
@@ -72,6 +73,7 @@ def test_five_thousand(scratch: Path, hub: Notifying, has_details: bool) -> None
             hub.notify(one)
         base = BaseDir(scratch / str(number))
         Path(base.root).mkdir()
+        trust_in(base, organisations=["acme"])
         peaks.append(peak_of(base, hub))
         found = events(base)
         assert len(found) == number

@@ -47,14 +47,19 @@ def write(base: BaseDir, name: str, content: object) -> None:
     fresh.rename(path)
 
 
-def watch(base: BaseDir, hub: Any, **github: Any) -> None:
+TRUST = {"organisations": ["acme"]}
+
+
+def watch(base: BaseDir, hub: Any, trust: Any = TRUST, **github: Any) -> None:
     settings = {"interval_seconds": 0.2, "api_url": hub.url} | github
-    write(base, "sentinel", {"polling": {"github": settings, "inbox": {}}})
+    write(base, "sentinel", {"trust": trust, "polling": {"github": settings, "inbox": {}}})
 
 
-def start(base: BaseDir, token: str | None = TOKEN) -> None:
+def start(base: BaseDir, token: str | None = TOKEN) -> str:
     given = {"GH_TOKEN": token} if token else {}
-    assert kingdom("start", base=base, env=given).code == 0
+    said = kingdom("start", base=base, env=given)
+    assert said.code == 0
+    return said.out
 
 
 def watcher(base: BaseDir, name: str = "github") -> dict[str, Any]:
@@ -145,7 +150,8 @@ def test_a_restart_is_no_end_of_trouble(here: BaseDir, hub: Any) -> None:
 
 
 def test_without_a_token_it_is_off_and_says_what_to_set(here: BaseDir, hub: Any) -> None:
-    start(here, token=None)
+    watch(here, hub, trust={})
+    assert "trust:\n  repos: []\n  people: []\n" in start(here, token=None)
     eventually(lambda: watcher(here).get("state") == "off", "it is off")
     assert "GH_TOKEN" in watcher(here)["remedy"]
     assert notifications(here) == []
@@ -183,6 +189,12 @@ def test_try_shows_what_would_be_emitted_and_changes_nothing(here: BaseDir, hub:
         assert "would emit  acme/web#1 review_requested  → evt-github-1001" in said.out
         assert "left alone  other/web#2 review_requested  other/web is not among" in said.out
         assert "github: 2 things seen, 1 event to emit." in said.out
+        assert "trust:" not in said.out
+    watch(here, hub, trust={}, scope={"repos": ["acme/*"]})
+    said = kingdom("sentinel", "try", base=here, env=given)
+    assert "normal, outside: author ann" in said.out
+    assert said.out.endswith('\n  repos: ["acme/*"]\n  people: []  # seen so far: ann\n')
+    watch(here, hub, scope={"repos": ["acme/*"]})
     listed = json.loads(kingdom("sentinel", "try", "github", "--json", base=here, env=given).out)
     assert [one["verdict"] for one in listed] == ["left alone", "would emit"]
     assert listed[1]["event"]["trust"] == "member"

@@ -69,12 +69,15 @@ class FakeJira(Loopback):
             self.issues[id_] = issue
             return issue
 
-    def change(self, issue: Entry, at: datetime | None = None, **fields: Any) -> None:
+    def change(
+        self, issue: Entry, at: datetime | None = None, by: str = ANN, **fields: Any
+    ) -> None:
         with self.lock:
             at = at or self.now
-            if "assignee" in fields:
-                item = {"field": "assignee", "from": issue["assignee"], "to": fields["assignee"]}
-                issue["histories"].insert(0, {"created": self.spelled(at), "items": [item]})
+            for name, value in fields.items():
+                item = {"field": name, "from": issue[name], "to": value}
+                entry = {"created": self.spelled(at), "author": self.user(by), "items": [item]}
+                issue["histories"].insert(0, entry)
             issue.update(fields | {"updated": at})
 
     def comment(self, issue: Entry, text: str, by: str = ANN, at: datetime | None = None) -> None:

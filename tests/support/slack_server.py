@@ -98,7 +98,7 @@ class FakeSlack(Workspace):
             action |= {key: buttons[number - 1][key] for key in ("action_id", "value")}
         payload = {
             "type": "block_actions",
-            "user": {"id": user},
+            "user": {"id": user, "team_id": self.team_of(user).get("team")},
             "channel": {"id": channel},
             "container": {"type": "message", "message_ts": message["ts"], "channel_id": channel},
             "message": message,

@@ -21,6 +21,7 @@ from tests.support.slack_scopes import ALL_SCOPES, SCOPES
 TOKEN = "xoxb-planted-planted-planted-0001"
 APP_TOKEN = "xapp-planted-planted-planted-0002"
 BOT, BOT_ID = "U0KINGDOM", "B0KINGDOM"
+TEAM = "T0ACME"
 OWNER = "U0OWNER"
 _NEVER = "9999999999"
 LONGEST_TEXT = 40_000
@@ -51,6 +52,7 @@ class Workspace:
         self.url = ""  # where it is served
         self.token = TOKEN
         self.scopes = set(ALL_SCOPES)
+        self.enterprise = ""
         self.users = {
             OWNER: {"id": OWNER, "name": "ada", "is_bot": False},
             BOT: {"id": BOT, "name": "kingdom", "is_bot": True},
@@ -81,7 +83,13 @@ class Workspace:
     def said(self, channel: str, text: str, *, user: str = OWNER, **fields: Any) -> Entry:
         """Someone says something there."""
         with self.lock:
-            return self._add(self.channels[channel], {"user": user, "text": text, **fields})
+            told = {"user": user, "text": text, **self.team_of(user), **fields}
+            return self._add(self.channels[channel], told)
+
+    def team_of(self, user: str) -> Entry:
+        """As messages name it."""
+        team = ({"team_id": TEAM} | self.users.get(user, {"team_id": None}))["team_id"]
+        return {"team": team} if team else {}
 
     def pass_time(self, seconds: int) -> None:
         with self.lock:
@@ -116,7 +124,8 @@ class Workspace:
         return {"url": f"{self.url.removesuffix('api/')}socket?ticket=1".replace("http", "ws", 1)}
 
     def auth_test(self, given: Entry) -> Entry:
-        return {"team": "Acme", "user": "kingdom", "user_id": BOT, "bot_id": BOT_ID}
+        me = {"team": "Acme", "team_id": TEAM, "user": "kingdom", "user_id": BOT, "bot_id": BOT_ID}
+        return me | ({"enterprise_id": self.enterprise} if self.enterprise else {})
 
     def post(self, given: Entry) -> Entry:
         channel = self._writable(given)
@@ -204,7 +213,7 @@ class Workspace:
     def user(self, given: Entry) -> Entry:
         if given.get("user") not in self.users:
             raise Refusal("user_not_found")
-        return {"user": self.users[given["user"]]}
+        return {"user": {"team_id": TEAM} | self.users[given["user"]]}
 
     def group(self, given: Entry) -> Entry:
         if given.get("usergroup") not in self.groups:

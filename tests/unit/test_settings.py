@@ -304,6 +304,15 @@ def test_settings_do_not_change() -> None:
             ("sentinel", f"polling: {{github: {{scope: {{repos: ['{glob}']}}}}}}", "owner/name")
             for glob in ("acme", "*", "acme/", "/web", "https://github.com/acme/web", "a /b", "")
         ),
+        *(
+            ("sentinel", f"trust: {{repos: ['{glob}']}}", "with the whole name of the owner")
+            for glob in ("acme", "*/*", "acme*/web", "?cme/web", "acme/w\u0435b", "a/b/c", "")
+        ),
+        *(
+            ("sentinel", f"trust: {{{key}: ['{name}']}}", "must be one name on GitHub")
+            for key in ("people", "organisations")
+            for name in ("*", "acme/web", "\u0430cme", "a b", "renovate[bot]", "")
+        ),
         (
             "sentinel",
             "polling: {github: {scope: {filter_reasons: [mention, review_request]}}}",

@@ -47,12 +47,13 @@ def assemble(
     repo_dir: str,
     *,
     failed_before: str = "",
-    from_untrusted: bool = True,
+    from_untrusted: bool = False,
     roster: str = "",
     base_commit: str = "",
 ) -> Told:
     """`guide` is the kingdom's own, the same for all; `roster` names the other generals, and
-    `base_commit` is what the work is compared with. Raises `PromptTooLarge`."""
+    `base_commit` is what the work is compared with. `from_untrusted`: what was learned from work
+    below member is told to such work, and never to a member's. Raises `PromptTooLarge`."""
     repo = task.repo or general.manifest.default_repo
     prompt = prompts.render(
         general.prompt, task, repo, repo_dir, failed_before, roster, base_commit
@@ -61,6 +62,7 @@ def assemble(
     prompts.refuse_too_large(task.id, prompt, fixed)
     room = prompts.LARGEST - prompts.size_of(prompt, fixed) - len("\n\n")
     notes = memory.recollect(base, general.name, repo)
+    from_untrusted = from_untrusted and task.trust != memory.MEMBER
     learned = recalled(notes, min(room, LARGEST_MEMORY), from_untrusted=from_untrusted)
     return Told(prompt, _joined(fixed, learned))
 
@@ -70,7 +72,7 @@ def _joined(*parts: str) -> str:
     return f"{text}\n" if text else ""
 
 
-def recalled(notes: Sequence[Notes], limit: int, *, from_untrusted: bool = True) -> str:
+def recalled(notes: Sequence[Notes], limit: int, *, from_untrusted: bool = False) -> str:
     """The notes as a part of the guide, in at most so many bytes; nothing if not even a word of
     them fits."""
     recollection = _Recollection(notes, from_untrusted)

@@ -112,7 +112,7 @@ def learn(
     repo: str | None,
     trust: Trust | None,
     today: date,
-    from_untrusted: bool = True,
+    from_untrusted: bool = False,
 ) -> None:
     """Keep what a task taught. Missing trust is an outsider's; `from_untrusted` off keeps none of
     theirs. Raises `MemoryBusy`, `MemoryUnreadable`, OSError; calling it again does no harm."""

@@ -36,7 +36,7 @@ from kingdom.sentinel.watchers.github_ids import SOURCE, Ids
 from kingdom.sentinel.watchers.github_reading import KINDS, out_of_scope, type_of
 from kingdom.sentinel.watchers.github_state import Known
 from kingdom.sentinel.watchers.github_unread import Unread
-from kingdom.settings.sentinel import GithubWatcher
+from kingdom.settings.sentinel import GithubWatcher, Trusted
 
 PER_PAGE = 50  # the most that GitHub gives of notifications
 MOST_PAGES = 1000
@@ -89,7 +89,10 @@ class GitHubWatcher:
         self._listing = _Listing({})
         self._kept_at: datetime | None = None  # when marks were last kept from growing old
         self._looked: datetime | None = None  # in this life, by GitHub's clock
-        self._details = Details(hub, setting.log)
+        self._details = Details(hub, setting.log, self._trusted)
+
+    def _trusted(self) -> Trusted:
+        return self._setting.config.current.settings.sentinel.trust
 
     # The listing
 
@@ -207,6 +210,7 @@ class GitHubWatcher:
             priority=priority_of(type_),
             created_at=self._setting.clock.now(),
             trust="outside",
+            trust_reason="GitHub was not asked who wrote it",
         )
         if self._was_read_before_us(raw, updated) and not self._seen.is_duplicate(event.id):
             return sighting.left_alone("It was read before GitHub was first looked at.")

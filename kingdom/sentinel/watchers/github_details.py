@@ -7,17 +7,18 @@ the last look are asked for: the least of those who wrote them counts.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from kingdom.clients.github import GitHub, Posted
 from kingdom.clients.github_faults import GitHubRefused
 from kingdom.models.event import Event
-from kingdom.models.fields import Trust, read_timestamp
+from kingdom.models.fields import read_timestamp
 from kingdom.models.priority import priority_of
-from kingdom.sentinel.trust import lowest, of_author, of_pull
+from kingdom.sentinel.trust import Judged, lowest, named, of_author, of_pull
 from kingdom.sentinel.watchers.github_reading import head_and_base, login_of, type_of
+from kingdom.settings.sentinel import Trusted
 
 AT_ONCE = timedelta(seconds=5)  # from a comment to the update that it is
 AT_OPENING = timedelta(minutes=1)
@@ -29,9 +30,11 @@ _MENTIONS = ("mention", "team_mention")  # where the subject itself may be what 
 
 
 class Details:
-    def __init__(self, hub: GitHub, log: Any) -> None:
+    def __init__(self, hub: GitHub, log: Any, trusted: Callable[[], Trusted]) -> None:
+        """`trusted` is asked each time, since configuration may change."""
         self._hub = hub
         self._log = log
+        self._trusted = trusted
         self._is_short = False  # of quota
         self._refusals: set[int] = set()  # codes that were told of
 
@@ -46,7 +49,7 @@ class Details:
         subject = None if self._is_short else self._object(told["api_url"])
         if subject is None:
             return event
-        trusts = [of_author(subject)]
+        trusts = [self._judged("author", subject, event)]
         details: dict[str, Any] = {"author": login_of(subject), "state": subject.get("state")}
         if told["subject_type"] == "PullRequest":
             trusts.append(of_pull(subject))
@@ -55,22 +58,33 @@ class Details:
         if comment_url != told["api_url"]:
             comment = self._object(comment_url)
         if comment is not None:
-            trusts += [of_author(comment), *self._meanwhile(event, looked, comment_url)]
+            trusts.append(self._judged("comment of", comment, event))
+            trusts += self._meanwhile(event, looked, comment_url)
             details |= {"comment_url": comment.get("html_url"), "by": login_of(comment)}
         elif not _is_by_author(event, subject, comment_url):
-            trusts.append("outside")
+            trusts.append(Judged("outside", "GitHub does not say who caused it"))
         if isinstance(subject.get("html_url"), str):
             details["url"] = subject["html_url"]
         known = {name: value for name, value in details.items() if value is not None}
         type_ = event.type
         if comment is not None and _is_but(comment, event) and not self._is_wanted(event, subject):
             type_ = type_of(told["subject_type"], "comment")
-        changes = {"type": type_, "priority": priority_of(type_), "trust": lowest(trusts)}
+        least = lowest(trusts)
+        changes = {
+            "type": type_,
+            "priority": priority_of(type_),
+            "trust": least.trust,
+            "trust_reason": least.reason,
+        }
         return event.model_copy(update={"payload": told | known, **changes})
+
+    def _judged(self, what: str, written: Mapping[str, Any], event: Event) -> Judged:
+        trust = of_author(written, event.repo or "", self._trusted())
+        return Judged(trust, f"{what} {named(login_of(written))}")
 
     def _meanwhile(
         self, event: Event, looked: datetime | None, comment_url: str | None
-    ) -> Iterator[Trust]:
+    ) -> Iterator[Judged]:
         """How far others are trusted who commented since; our own words are nobody's."""
         number = event.payload["number"]
         if looked is None or number is None:
@@ -79,14 +93,14 @@ class Details:
         asked = {"since": since, "per_page": str(MOST_COMMENTS)}
         found = self._ask(f"/repos/{event.repo}/issues/{number}/comments", asked)
         if not isinstance(found, list) or len(found) >= MOST_COMMENTS:
-            yield "outside"
+            yield Judged("outside", "GitHub does not tell all who commented")
             return
         for one in found:
             if isinstance(one, dict) and one.get("url") != comment_url and not self._is_ours(one):
-                yield of_author(one)
+                yield self._judged("comment of", one, event)
 
     def _is_ours(self, comment: Mapping[str, Any]) -> bool:
-        by_bot = of_author(comment) == "bot"
+        by_bot = of_author(comment, "", self._trusted()) == "bot"
         return self._hub.is_mine(Posted("", author=login_of(comment) or "", by_bot=by_bot))
 
     def _is_wanted(self, event: Event, subject: Mapping[str, Any]) -> bool:

@@ -20,15 +20,21 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from kingdom.clients.jira import MOST_COMMENTS, Account, Jira, account_id, find_credentials
+from kingdom.clients.jira import (
+    MOST_CHANGES,
+    MOST_COMMENTS,
+    Account,
+    Jira,
+    account_id,
+    find_credentials,
+)
 from kingdom.clients.jira_faults import LOGIN, JiraLater, JiraRefused
 from kingdom.models.event import Event
-from kingdom.models.fields import Trust
 from kingdom.models.priority import priority_of
 from kingdom.runtime.role import Setting
 from kingdom.sentinel.post import WatcherOff
 from kingdom.sentinel.seen import Seen
-from kingdom.sentinel.trust import lowest, of_jira_user
+from kingdom.sentinel.trust import Judged, jira_name, lowest, of_jira_user
 from kingdom.sentinel.watcher import Finish, Sighting
 from kingdom.sentinel.watchers import jira_reading as reading
 from kingdom.sentinel.watchers.jira_query import composed, zone_of
@@ -45,6 +51,7 @@ OVERLAP = timedelta(minutes=10)  # a cloud's search lags behind what it searches
 SETTLE = timedelta(seconds=2)  # an id tells seconds: what a second brought is known when it is over
 IDENTIFY_EVERY = 3600.0
 OWN_COMMENT = "The comment is the account's own."
+_COMMENTS_UNKNOWN = Judged("outside", "Jira does not tell all who commented")
 _MOST_SKEW = timedelta(minutes=1)
 _MOST_READINGS = 5
 _MOST_PAGES = 1000  # of one minute
@@ -178,7 +185,7 @@ class TicketWatcher:
         return Sighting(about, event=event, raw=(ticket, fields.get("reporter")))
 
     def _event(self, ticket: Ticket, type_: str, fields: Mapping[str, Any]) -> Event:
-        site = self._jira.site()
+        site, whose = self._jira.site(), self._judged("reporter", fields.get("reporter"))
         addresses = {
             "url": f"{site.address}/browse/{ticket.key}",
             "api_url": f"{self._jira.url}{site.api}/issue/{ticket.key}",
@@ -191,11 +198,13 @@ class TicketWatcher:
             payload=reading.payload_of(ticket, fields) | addresses,
             priority=priority_of(type_),
             created_at=self._setting.clock.now(),
-            trust=lowest(["outside", self._trust(fields.get("reporter"))]),
+            trust=lowest([_COMMENTS_UNKNOWN, whose]).trust,
+            trust_reason=lowest([_COMMENTS_UNKNOWN, whose]).reason,
         )
 
-    def _trust(self, user: Any) -> Trust:
-        return of_jira_user(user, self._settings.members)
+    def _judged(self, what: str, user: Any) -> Judged:
+        trust = of_jira_user(user, self._settings.members)
+        return Judged(trust, f"{what} {jira_name(user)}")
 
     # Its last comments
 
@@ -205,25 +214,40 @@ class TicketWatcher:
         ticket, reporter = sighting.raw
         type_ = ASSIGNED if self._came_back(ticket) else event.type
         recent = self._new_comments(ticket)
-        trusts: list[Trust] = [self._trust(reporter)]
+        trusts = [self._judged("reporter", reporter)]
         if recent is None or len(recent) >= MOST_COMMENTS:
-            trusts.append("outside")  # who has commented is not told, or not of all
+            trusts.append(_COMMENTS_UNKNOWN)
         recent = recent or []
         theirs = [one for one in recent if account_id(one.get("author")) != self._me.id]
         payload = event.payload
         if theirs:
             type_ = COMMENTED if type_ == UPDATED else type_
-            trusts += [self._trust(one.get("author")) for one in theirs]
+            trusts += [self._judged("comment of", one.get("author")) for one in theirs]
+            edited = [one["updateAuthor"] for one in theirs if one.get("updateAuthor")]
+            trusts += [self._judged("comment changed by", one) for one in edited]
             payload = payload | reading.comments_told(theirs, payload["url"])
         elif type_ == UPDATED and any(reading.is_the_update(one, ticket) for one in recent):
             return sighting.left_alone(OWN_COMMENT)
+        if lowest(trusts).trust == "member":  # else it would be asked for nothing
+            trusts += self._editors(ticket)
+        least = lowest(trusts)
         changes = {
             "type": type_,
             "priority": priority_of(type_),
             "payload": payload,
-            "trust": lowest(trusts),
+            "trust": least.trust,
+            "trust_reason": least.reason,
         }
         return replace(sighting, event=event.model_copy(update=changes))
+
+    def _editors(self, ticket: Ticket) -> Iterator[Judged]:
+        """How far those are trusted who changed what the reporter wrote; not the account itself."""
+        history = self._asked(lambda: self._jira.history(ticket.id))
+        if history is None or (len(history) >= MOST_CHANGES and self._jira.site().is_cloud):
+            yield Judged("outside", "Jira does not tell all who changed it")
+        for author in reading.editors(history or []):
+            if account_id(author) != self._me.id:
+                yield self._judged("changed by", author)
 
     def _came_back(self, ticket: Ticket) -> bool:
         """It was ours and is ours; in between it may have been another's, out of our scope."""

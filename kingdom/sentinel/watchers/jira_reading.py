@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -28,6 +28,7 @@ _LONGEST_TEXT = 20_000
 _LONGEST_EARLIER = 2_000
 _LONGEST_NAME = 500
 _MOST_LABELS = 50
+_WRITTEN = ("summary", "description", "labels")  # of what `FIELDS` has, that people write
 _KEY = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,99}-[0-9]{1,18}")
 
 
@@ -74,6 +75,7 @@ def payload_of(ticket: Ticket, fields: Mapping[str, Any]) -> dict[str, Any]:
         "issue_type": _name(fields.get("issuetype")),
         "project": ticket.project,
         "reporter": _name(fields.get("reporter")),
+        "reporter_id": _id(fields.get("reporter")),
         "assignee": _name(fields.get("assignee")),
         "labels": [plain(one, _LONGEST_NAME) for one in labels],
         "updated_at": isoformat(ticket.updated),
@@ -111,6 +113,7 @@ def _comment_told(comment: Mapping[str, Any], url: str, longest: int) -> dict[st
     return {
         "comment": plain(comment.get("body"), longest),
         "comment_by": _name(comment.get("author")),
+        "comment_by_id": _id(comment.get("author")),
         "comment_url": f"{url}?focusedCommentId={plain(comment.get('id'), _LONGEST_NAME)}",
     }
 
@@ -131,6 +134,15 @@ def was_given(history: Sequence[Mapping[str, Any]], account: str, since: datetim
     return False
 
 
+def editors(history: Sequence[Mapping[str, Any]]) -> Iterator[Any]:
+    """Who changed a text of the ticket that soldiers read."""
+    for entry in history:
+        items = entry.get("items")
+        for one in items if isinstance(items, list) else ():
+            if isinstance(one, dict) and one.get("field") in _WRITTEN:
+                yield entry.get("author")
+
+
 def _updated(raw: Any) -> datetime | None:
     return _moment(raw.get("fields"), "updated") if isinstance(raw, dict) else None
 
@@ -147,4 +159,12 @@ def _name(value: Any) -> str | None:
     if not isinstance(value, dict):
         return None
     names = (plain(value.get(one), _LONGEST_NAME) for one in ("displayName", "name"))
+    return next(filter(None, names), None)
+
+
+def _id(user: Any) -> str | None:
+    """As the setting `members` has it."""
+    if not isinstance(user, dict):
+        return None
+    names = (plain(user.get(one), _LONGEST_NAME) for one in ("accountId", "name"))
     return next(filter(None, names), None)

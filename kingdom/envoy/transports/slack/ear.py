@@ -217,8 +217,11 @@ class Ear:
     def _opened(self, envelope: Envelope) -> Came | None:
         if envelope.type == "events_api":
             me = self._slack.known_me or me_in(envelope.payload) or self._slack.me()
-            return said_in(part_of(envelope.payload, "event"), me)
-        return pressed_in(envelope.payload) if envelope.type == "interactive" else None
+            is_shared = envelope.payload.get("is_ext_shared_channel")
+            return said_in(part_of(envelope.payload, "event"), me, is_shared=is_shared)
+        if envelope.type == "interactive":
+            return pressed_in(envelope.payload, self._slack.known_me)
+        return None
 
     def _heard(self, came: Came, questions: Questions, patient: bool) -> Heard | None:
         if isinstance(came, Pressed):
@@ -235,7 +238,7 @@ class Ear:
     def _reply(self, came: Came, text: str, patient: bool) -> Reply | None:
         if self._permits.is_bot(came.user):
             return None
-        allowed = self._permits.allows(came.user, came.channel, patient=patient)
+        allowed = self._allows(came, patient)
         if not allowed:
             self._ignore(came)
         pressed = (came.message_id, came.number) if isinstance(came, Pressed) else ("", 0)
@@ -254,13 +257,17 @@ class Ear:
     def _speech(self, said: Said, patient: bool) -> Heard | None:
         if self._permits.is_bot(said.user):
             return None
-        if self._permits.allows(said.user, said.channel, patient=patient):
+        if self._allows(said, patient):
             direct = said.is_direct
             return Speech(direct, said.text, said.channel, said.user, said.ts, said.thread_ts)
         if patient:
             self._ignore(said)
             return None
         return self._reply(said, said.text, patient)  # nobody knows, so that is told
+
+    def _allows(self, came: Came, patient: bool) -> bool:
+        permits = self._permits
+        return permits.allows(came.user, came.channel, is_ours=came.is_ours, patient=patient)
 
     def _ignore(self, came: Came) -> None:
         if self._memory.is_heard(came.channel, came.ts):

@@ -21,6 +21,7 @@ from kingdom.envoy.transports.slack.letters import cut_off
 from kingdom.envoy.transports.slack.memory import Closing, Memory
 from kingdom.envoy.transports.slack.mrkdwn import escaped
 from kingdom.envoy.transports.slack.speaking import TS, part_of, text_of
+from kingdom.outbound.mentions import without_calls_of_everybody
 
 if TYPE_CHECKING:
     from structlog.typing import FilteringBoundLogger
@@ -96,7 +97,8 @@ class Notices:
             return
         self._memory.save()
         payload = {"event_type": NOTICE, "event_payload": {"what": notice.what}}
-        given = {"text": cut_off(escaped(notice.text), 3_000), "metadata": payload}
+        said = escaped(without_calls_of_everybody(notice.text))
+        given = {"text": cut_off(said, 3_000), "metadata": payload}
         try:
             if notice.what not in _OF_UNKNOWN or self._is_ours(notice):
                 self._slack.post(notice.channel, given, notice.thread_ts or None)
@@ -174,13 +176,14 @@ def _asks(said: dict[str, Any]) -> bool:
 
 def closed(said: dict[str, Any], line: str) -> dict[str, Any]:
     """The question without its buttons and how to answer it, with what became of it."""
+    line = escaped(without_calls_of_everybody(line))
     kept = [one for one in _blocks(said) if one.get("type") not in ("actions", "context")]
-    shown = {"type": "mrkdwn", "text": escaped(line), "verbatim": True}
+    shown = {"type": "mrkdwn", "text": line, "verbatim": True}
     if not kept:
         whole = shown | {"text": cut_off(text_of(said, "text"), SECTION)}
         kept = [{"type": "section", "text": whole}]
     blocks = [*kept, {"type": "context", "block_id": CLOSED, "elements": [shown]}]
-    text = cut_off(f"{escaped(line)}\n{text_of(said, 'text')}", 3_000)
+    text = cut_off(f"{line}\n{text_of(said, 'text')}", 3_000)
     return {"text": text, "blocks": blocks, "metadata": dict(part_of(said, "metadata"))}
 
 

@@ -30,6 +30,7 @@ class Said:
     thread_ts: str = ""  # of what it replies to; empty if it stands for itself
     to_us: bool = False  # a reply in a thread that we began
     calls_us: bool = False
+    is_ours: bool | None = None  # said by someone of our workspace; None: it does not show
 
     @property
     def is_direct(self) -> bool:
@@ -46,6 +47,7 @@ class Pressed:
     thread_ts: str
     message_id: str
     number: int
+    is_ours: bool | None = None
 
 
 def me_in(payload: Entry) -> Me | None:
@@ -53,12 +55,14 @@ def me_in(payload: Entry) -> Me | None:
     listed = payload.get("authorizations")
     for one in listed if isinstance(listed, list) else ():
         if isinstance(one, dict) and one.get("is_bot") is True and text_of(one, "user_id"):
-            return Me(text_of(one, "user_id"), "")
+            ids = {key: text_of(one, key) for key in ("team_id", "enterprise_id")}
+            return Me(text_of(one, "user_id"), "", **ids)
     return None
 
 
-def said_in(event: Entry, me: Me, channel: str = "") -> Said | None:
-    """None for what bots say, we ourselves included, and for what is no message of its own."""
+def said_in(event: Entry, me: Me, channel: str = "", *, is_shared: object = None) -> Said | None:
+    """None for what bots say, we ourselves included, and for what is no message of its own.
+    `is_shared`: whether people of other companies are in that channel, if Slack says so."""
     if event.get("type") not in ("message", "app_mention"):
         return None
     if event.get("subtype") not in _BY_PEOPLE or me.wrote(event):
@@ -78,10 +82,19 @@ def said_in(event: Entry, me: Me, channel: str = "") -> Said | None:
         thread_ts=thread_ts if TS.fullmatch(thread_ts) and thread_ts != ts else "",
         to_us=event.get("parent_user_id") == me.user_id,
         calls_us=event.get("type") == "app_mention" or f"<@{me.user_id}>" in text,
+        is_ours=is_shared is False or _is_of(me, event, is_shared=is_shared is True) or None,
     )
 
 
-def pressed_in(payload: Entry) -> Pressed | None:
+def _is_of(me: Me, event: Entry, *, is_shared: bool) -> bool:
+    """Whether all teams that a message names are ours. In a channel that is shared with other
+    companies Slack names that of the person, too."""
+    of_person = {text_of(event, key) for key in ("user_team", "source_team")} - {""}
+    named = of_person | ({text_of(event, "team")} - {""})
+    return named == {me.team_id} and bool(of_person or not is_shared)
+
+
+def pressed_in(payload: Entry, me: Me | None = None) -> Pressed | None:
     """The first button of a `block_actions`; number 0 if it is none of ours."""
     actions = payload.get("actions")
     action = actions[0] if isinstance(actions, list) and actions else None
@@ -90,15 +103,17 @@ def pressed_in(payload: Entry) -> Pressed | None:
     message, container = part_of(payload, "message"), part_of(payload, "container")
     channel = text_of(part_of(payload, "channel"), "id") or text_of(container, "channel_id")
     at = text_of(message, "ts") or text_of(container, "message_ts")
-    ts, user = text_of(action, "action_ts"), text_of(part_of(payload, "user"), "id")
+    person = part_of(payload, "user")
+    ts, user = text_of(action, "action_ts"), text_of(person, "id")
     if not (channel and user and TS.fullmatch(at) and TS.fullmatch(ts)):
         return None
     id_, _, number = text_of(action, "value").partition(" ")
     is_ours = number.isascii() and number.isdecimal() and len(number) < 4
     is_ours = is_ours and text_of(action, "action_id") == f"answer-{number}"
     thread_ts = text_of(message, "thread_ts") or at
+    of_us = (me is not None and text_of(person, "team_id") == me.team_id != "") or None
     return Pressed(
-        channel, ts, user, thread_ts, id_ if is_ours else "", int(number) if is_ours else 0
+        channel, ts, user, thread_ts, id_ if is_ours else "", int(number) if is_ours else 0, of_us
     )
 
 
