@@ -1,4 +1,6 @@
-"""What of the general's environment a soldier sees: an allow-list, never a credential of ours."""
+"""What work of each trust may use and do: the stricter of what the manifest gives to all work and
+what it gives to work of this trust. The environment is an allow-list, never a credential of ours.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from kingdom.models.action import Kind
 from kingdom.models.fields import Network, NetworkChoice, Trust
-from kingdom.models.manifest import Permissions
+from kingdom.models.manifest import Manifest, Permissions
 from kingdom.models.task import Task
 from kingdom.outbound.credentials import own_variables
 from kingdom.settings.loading import Settings
@@ -88,3 +90,25 @@ def actions_for(task: Task, permissions: Permissions) -> tuple[Kind, ...]:
     if narrowed is None or narrowed.actions is None:
         return tuple(named)
     return tuple(kind for kind in named if kind in narrowed.actions)
+
+
+def approved_first(task: Task, permissions: Permissions) -> frozenset[Kind]:
+    """The actions that a person approves before they are done. Less trusted work may need more
+    approval, never less. A pull request pushes, so it needs what a push needs."""
+    narrowed = permissions.by_trust.get(task.trust or NOT_KNOWN)
+    named = {*(permissions.approve or ()), *((narrowed and narrowed.approve) or ())}
+    if "push" in named:
+        named.add("pull_request")
+    return frozenset(named)
+
+
+def model_for(task: Task, manifest: Manifest, engine: str) -> str | None:
+    narrowed = manifest.permissions.by_trust.get(task.trust or NOT_KNOWN)
+    named = manifest.model if narrowed is None else manifest.model | narrowed.model
+    return next((model for name, model in named.items() if name == engine), None)
+
+
+def budget_for(task: Task, manifest: Manifest) -> float | None:
+    narrowed = manifest.permissions.by_trust.get(task.trust or NOT_KNOWN)
+    named = (manifest.limits.budget_usd, narrowed.budget_usd if narrowed else None)
+    return min((one for one in named if one is not None), default=None)

@@ -16,7 +16,7 @@ from kingdom.general.registry import Entry
 from kingdom.general.spec import Spec
 from kingdom.models.task import Task
 
-RELEASE = "release"
+RELEASE, APPROVAL = "release", "approval"
 
 
 class Stage(StrEnum):
@@ -66,8 +66,8 @@ class Attempt:
 
     @property
     def is_release(self) -> bool:
-        """It needs no soldier: what was held is done."""
-        return self.task.type == RELEASE
+        """It needs no soldier: what was held is done, or a person decided against it."""
+        return self.task.type in (RELEASE, APPROVAL)
 
     @property
     def waits_for_soldier(self) -> bool:

@@ -33,6 +33,11 @@ from kingdom.words.spans import age
 KING = "king"
 CANCELLED = "cancelled"  # the same word for the task and for the failure
 STARTS = "Start it with: kingdom start"
+_CAME = {
+    "resume": "to go on with an answer to",
+    "approval": "to go on with an answer to",
+    "release": "to do what was held of",
+}
 
 
 class TaskReasons:
@@ -63,7 +68,7 @@ class TaskReasons:
     def _ended(self, one: Found) -> Iterator[Reason]:
         result = self._journey.of("results", one.id)
         held = held_actions.read(self._around.base, one.id)
-        if held is not None:
+        if held is not None and held.reason:
             yield Reason(
                 f"Not all of it was done, since it may hold a secret. {held.reason}",
                 f"Do it as it is: kingdom release {one.id}; or never: kingdom queue drop {one.id}",
@@ -105,7 +110,7 @@ class TaskReasons:
         if event_id.startswith("schedule-"):
             yield Reason(f"It was made for {general} by its schedule {event_id[9:]}.")
         elif text(one, "original_task_id"):
-            came = "to go on with an answer to" if text(one, "type") == "resume" else "to repeat"
+            came = _CAME.get(text(one, "type"), "to repeat")
             original = text(one, "original_task_id")
             yield Reason(f"It was made for {general} {came} {original} (by {event_id}).")
         else:
