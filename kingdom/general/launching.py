@@ -231,7 +231,7 @@ class Launcher:
             home=self._home(job),
             budget_usd=job.allowed.usd,
             max_turns=manifest.limits.max_turns,
-            model=allowance.model_for(task, manifest, job.engine.name),
+            model=allowance.models_for(task, manifest).get(job.engine.name),
             result_schema=report_schema() if is_structured else {},
             isolation=job.enclosure.isolation,
         )
