@@ -19,6 +19,11 @@ from kingdom.models.task import Task
 RELEASE, APPROVAL = "release", "approval"
 
 
+def needs_no_soldier(type_: str, priority: str = "") -> bool:
+    """What was held is done, or a person decided against it."""
+    return type_ in (RELEASE, APPROVAL)
+
+
 class Stage(StrEnum):
     """What `state/sessions.json` shows."""
 
@@ -66,8 +71,7 @@ class Attempt:
 
     @property
     def is_release(self) -> bool:
-        """It needs no soldier: what was held is done, or a person decided against it."""
-        return self.task.type in (RELEASE, APPROVAL)
+        return needs_no_soldier(self.task.type)
 
     @property
     def waits_for_soldier(self) -> bool:

@@ -174,6 +174,8 @@ def test_what_becomes_of_an_answer(
     }
     if kinds[held]:
         hold(barracks, *kinds[held], body=body)
+    if by == "default":  # without an engine no soldier would begin
+        barracks.configure("system", runtime={"engine": "command"})
     id_ = approval(barracks, answer, by)
     result = result_of(barracks, id_)
     assert result["status"] == status
