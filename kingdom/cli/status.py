@@ -10,6 +10,7 @@ from kingdom.cli.output import age, count, harmless, print_json, print_table
 from kingdom.cli.parser import Parser
 from kingdom.errors import EXIT_DONE
 from kingdom.runtime.processes import STALE_AFTER
+from kingdom.words.harmless import at_a_glance
 
 HEADINGS = ("ROLE", "STATE", "PID", "UP", "HEARTBEAT", "RESTARTS", "NOTE")
 SHOWN = 6  # files that are wrong; doctor lists all
@@ -275,5 +276,5 @@ def questions(asked: list[dict[str, Any]]) -> Iterator[str]:
         yield "questions  none open"
     for one in asked:
         parked = " (parked)" if one.get("parked_at") else ""
-        yield f"question   {one['task_id']}{parked}: {one.get('question')}"
+        yield f"question   {one['task_id']}{parked}: {at_a_glance(str(one.get('question')))}"
         yield f'           kingdom answer {one["task_id"]} "..."'

@@ -28,6 +28,7 @@ from kingdom.settings.loading import Settings
 from kingdom.store import disk
 from kingdom.store.spending import read_day
 from kingdom.topology import DEAD, PENDING
+from kingdom.words.harmless import at_a_glance
 from kingdom.words.spans import age
 
 KING = "king"
@@ -199,7 +200,7 @@ class TaskReasons:
             yield from hold_ups(self._around, one, KING)
 
     def _question(self, one: Found) -> Iterator[Reason]:
-        asked = f"It asked: {sentence(text(one, 'question'))}"
+        asked = f"It asked: {sentence(at_a_glance(text(one, 'question')))}"
         answer = self._journey.of("events", text(one, "answered_by"))
         if answer:
             said, goes_on = _settled(answer)
