@@ -291,7 +291,7 @@ def with_aftermath(result: ResultBase, aftermath: Aftermath) -> ResultBase:
         "kept_refs": list(aftermath.kept_refs) or None,
         "summary": f"{result.summary}\n{told}".strip() if told else result.summary,
     }
-    if aftermath.asks is None:
+    if aftermath.asks is None or result.status != "success":  # cancelled meanwhile
         return result.model_copy(update=more)
     question, approve, reject = aftermath.asks
     more |= {"question": question, "options": [approve, reject], "default": reject}

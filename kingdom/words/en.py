@@ -40,8 +40,7 @@ SENTENCES: dict[str, str] = {
     "envoy_report_times": "Average time: {times}",
     "envoy_answer_form": '"your answer"',
     # What a general asks before it does something outside, and what came of it.
-    "general_asks_approval": "May this be done: {actions} ({place}, work of {trust})? Nothing else "
-    "is approved with it.",
+    "general_asks_approval": "Approve {actions} for {place} (work of {trust})?",
     "general_approval_cut": "Shortened; all of it: kingdom ask {task}",
     "general_approve": "approve",
     "general_reject": "reject",

@@ -46,8 +46,7 @@ SENTENCES: dict[str, str] = {
     "envoy_report_times": "평균 시간: {times}",
     "envoy_answer_form": '"답"',
     # What a general asks before it does something outside, and what came of it.
-    "general_asks_approval": "다음을 해도 됩니까: {actions} ({place}, {trust}의 일)? "
-    "아래에 보이는 것만 승인됩니다.",
+    "general_asks_approval": "{place}: {actions} 승인을 요청합니다 ({trust}의 일).",
     "general_approval_cut": "줄여서 보였습니다. 전체 보기: kingdom ask {task}",
     "general_approve": "승인",
     "general_reject": "거부",

@@ -13,8 +13,11 @@ import pytest
 
 from kingdom.envoy.answers import answer_event
 from kingdom.envoy.questions import Question
-from kingdom.general.actions.approval import REASON, is_given
+from kingdom.general.actions.approval import REASON, Approval, is_given
+from kingdom.general.grounds import Aftermath
+from kingdom.general.verdicts import with_aftermath
 from kingdom.models.action import Comment
+from kingdom.models.result import Killed, Success
 from kingdom.outbound.scan import digest
 from kingdom.runtime import held_actions
 from kingdom.runtime.held_actions import Held, HeldActions
@@ -97,7 +100,7 @@ def test_a_stranger_s_pull_request_is_opened_once_a_member_has_approved_its_diff
     assert (hub.counts()["comments"], hub.counts().get("pulls", 0)) == (1, 0)
     assert branches(remote) == {}
     question = asked["question"]
-    assert question.startswith("May this be done: push, pull_request (acme/web#4, work of outside)")
+    assert question.startswith("Approve push, pull_request for acme/web#4 (work of outside)?\n")
     assert "Fix it\nSo." in question
     assert "''' b.txt +3000 -0" in question, "its code cannot end the block"
     assert question.count("```") == 2, "the diff is shown once"
@@ -133,6 +136,22 @@ def test_a_stranger_s_pull_request_is_opened_once_a_member_has_approved_its_diff
 
 
 # What becomes of an answer
+
+
+@pytest.mark.parametrize(
+    ("result", "status"),
+    [
+        (Success(task_id=ORIGINAL, summary="done", memory_updates=["l"]), "needs_human"),
+        (Killed(task_id=ORIGINAL, summary="s", error="e", error_code="cancelled"), "killed"),
+    ],
+)
+def test_a_task_that_was_cancelled_meanwhile_asks_nothing(
+    result: Success | Killed, status: str
+) -> None:
+    asks = Approval("May it?", "approve", "reject")
+    found = with_aftermath(result, Aftermath(held=("push: It waits.",), asks=asks))
+    assert (found.status, found.held) == (status, ["push: It waits."])
+    assert (found.memory_updates, found.error) == (result.memory_updates, result.error)
 
 
 @pytest.mark.parametrize(

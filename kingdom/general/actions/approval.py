@@ -20,7 +20,7 @@ from kingdom.words import LANGUAGES, Words
 
 REASON = "A person approves it first."
 LARGEST = 1_000_000  # characters; nobody reads more
-_IN_QUESTION = 6_000  # characters of all that is shown: two sections of a message in Slack
+_IN_QUESTION = 6_000  # characters of all that is shown: one or two messages in Slack
 _FENCE, _NO_FENCE = "```", "'''"
 
 
