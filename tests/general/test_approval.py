@@ -22,12 +22,14 @@ from kingdom.outbound.scan import digest
 from kingdom.runtime import held_actions
 from kingdom.runtime.held_actions import Held, HeldActions
 from kingdom.store.formats import write_format
+from kingdom.store.paths import BaseDir
 from tests.support.barracks import Barracks
 from tests.support.calls import CHANGE_NOTHING, Killer, in_child, observed
 from tests.support.cli import kingdom
 from tests.support.court import Court
 from tests.support.git_remotes import BareRemote
 from tests.support.github_server import TOKEN, FakeGitHub
+from tests.support.kingdom import START
 from tests.support.puppets import environment
 from tests.support.soldiers import report
 
@@ -112,6 +114,8 @@ def test_a_stranger_s_pull_request_is_opened_once_a_member_has_approved_its_diff
     whole = kingdom("ask", id_, base=barracks.base).out
     assert "\n+3000\n" in whole
     assert f"kingdom answer {id_} approve" in whole
+    told = json.loads(kingdom("ask", id_, "--json", base=barracks.base).out)
+    assert [one["action"] for one in told["approves"]] == ["push", "pull_request"]
     assert json.loads(kingdom("status", "--json", base=barracks.base).out)["held_actions"] == []
     stranger = answer(court, id_, "approve", trust="outside")
     assert (stranger["status"], stranger["reason"]) == ("failed", "Only a member may approve it.")
@@ -239,3 +243,16 @@ def test_a_general_killed_at_any_point_does_what_was_approved_once(
         life.until(passes, "a result")
     assert len(hub.comments) == posted
     assert held_actions.tasks(barracks.base) == []
+
+
+def test_what_an_earlier_version_held_is_read(base: BaseDir) -> None:
+    found = HeldActions(ORIGINAL, "soldier-1", (as_shown(),), [COMMENT], {})
+    held_actions.write(base, found, START)
+    path = Path(held_actions.directory(base), f"{ORIGINAL}.json")
+    content = json.loads(path.read_text("utf-8"))
+    del content["held"][0]["shown"]
+    path.write_text(json.dumps(content), "utf-8")
+    read = held_actions.read(base, ORIGINAL)
+    assert read is not None
+    assert (read.approved, list(read.released)) == ({}, ["comment:1"])
+    assert held_actions.stopped_tasks(base) == [ORIGINAL]
