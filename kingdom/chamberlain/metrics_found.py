@@ -56,7 +56,7 @@ class Found:
         dead = Family("kingdom_queue_dead", "gauge", "Messages that could not be handled.")
         held = Family("kingdom_outbound_held", "gauge", "What waits for a person to let it pass.")
         held.add(len(self._lying("messages", HELD)), {"what": "messages"})
-        held.add(len(held_actions.tasks(self._base)), {"what": "actions"})
+        held.add(len(held_actions.stopped_tasks(self._base)), {"what": "actions"})
         oldest = Family(
             "kingdom_queue_oldest_pending_seconds", "gauge", "Age of the oldest that waits."
         )

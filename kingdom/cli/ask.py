@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from kingdom.cli.call import Call
 from kingdom.cli.output import age, count, harmless, print_json
-from kingdom.cli.parser import Parser
+from kingdom.cli.parser import QUESTIONS, Parser
 from kingdom.clock import SystemClock
 from kingdom.errors import EXIT_DONE
 
@@ -20,10 +20,13 @@ def parser() -> Parser:
     made = Parser(
         "ask",
         "Lists the questions that wait for a person, oldest first, with the command that answers "
-        "each. A task that asked goes on when it is answered.",
+        "each. A task that asked goes on when it is answered. With a task: its question alone, and "
+        "all of what is to be approved, where the question shows only the beginning.",
         "kingdom ask",
+        "kingdom ask task-20260207-001",
         "kingdom ask --json | jq -r '.[].task_id'",
     )
+    made.takes("task", nargs="?", offers=QUESTIONS, metavar="TASK", help="only its question")
     made.takes_json()
     return made
 
@@ -31,13 +34,30 @@ def parser() -> Parser:
 def run(call: Call) -> int:
     options = parser().read(call)
     base = call.base()
-    from kingdom.ops.asking import questions
+    from kingdom.ops.asking import question_for, questions
 
+    if options.task:
+        return _show(call, question_for(base, options.task), as_json=options.json)
     asked = questions(base)
     if options.json:
         print_json([_plain(one) for one in asked.open])
     else:
         print(harmless("\n".join(_page(asked, SystemClock().now()))))
+    return EXIT_DONE
+
+
+def _show(call: Call, one: Open, *, as_json: bool) -> int:
+    """With all that is to be approved, if that is what it asks."""
+    from kingdom.runtime import held_actions
+
+    found = held_actions.read(call.base(), one.task_id)
+    waiting = [held for held in (found.held if found else ()) if held.shown]
+    if as_json:
+        approves = [{"action": held.kind, "shown": held.shown} for held in waiting]
+        print_json(_plain(one) | {"approves": approves})
+        return EXIT_DONE
+    whole = [line for held in waiting for line in ("", f"{held.kind}:", held.shown)]
+    print(harmless("\n".join((*_lines(one, SystemClock().now()), *whole))))
     return EXIT_DONE
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from kingdom.cli.call import Call
@@ -14,6 +15,7 @@ from kingdom.cli.verbs import overview, run_verb
 from kingdom.errors import EXIT_DONE, EXIT_USAGE, UsageError
 
 if TYPE_CHECKING:
+    from kingdom.ops.general_rights import Rights
     from kingdom.ops.generals import Package
     from kingdom.store.paths import BaseDir
 
@@ -25,6 +27,11 @@ VERBS = {
     "install": ("general", "copy a package from a directory or a git repository"),
     "remove": ("general", "take one out; it is kept, and can be put back"),
 }
+_GROUPS = {
+    **dict.fromkeys(("Read", "Grep", "Glob"), "read"),
+    **dict.fromkeys(("Edit", "Write"), "edit"),
+    "Bash": "shell",
+}
 ABOUT = "Looks after generals: each is a directory with a manifest, a prompt and a soul."
 EXAMPLES = (
     "kingdom general list",
@@ -35,7 +42,9 @@ EXAMPLES = (
 TEXTS = {
     "list": (
         "Lists the generals in force: what each takes up, the engines it works with, and where it "
-        "comes from: shipped as it is, config/generals/, or config/local/generals/.",
+        "comes from: shipped as it is, config/generals/, or config/local/generals/. Below that, "
+        "what work of each trust may do. A blank model is that of system.yaml, a blank budget that "
+        "of chamberlain.yaml; where both say something, the smaller budget counts.",
         "kingdom general list",
         "kingdom general list --json | jq -r '.[].name'",
     ),
@@ -122,6 +131,9 @@ def _list(call: Call) -> int:
         return EXIT_DONE
     headings = ("NAME", "FROM", "TAKES UP", "ENGINES", "WHAT IT DOES")
     print_table(headings, (_row(package) for package in found))
+    print()
+    print_table(("WORK OF", "TOOLS", "NETWORK", "OUTSIDE", "MODEL", "USD"), _rights(found))
+    print("* a person approves it first")
     faulty = [package for package in found if package.faults]
     for package in faulty:
         say(f"{package.name}: {_shown(base, package.faults[0])}")
@@ -144,14 +156,49 @@ def _row(package: Package) -> tuple[str, ...]:
     )
 
 
+def _rights(found: list[Package]) -> Iterator[tuple[str, ...]]:
+    """A row for each general's name, and one for each trust below."""
+    from kingdom.ops.general_rights import rights
+
+    for package in found:
+        if package.manifest is not None:
+            yield package.name, "", "", "", "", ""
+            for trust, given in rights(package.manifest).items():
+                yield f"  {trust}", *_given(given)
+
+
+def _given(given: Rights) -> Iterator[str]:
+    yield " ".join(_tools(given.tools)) + (f" {len(given.env)} env" if given.env else "")
+    yield count(len(given.hosts), "host") if given.hosts else given.network
+    marked = (f"{kind}*" if kind in given.approve else kind for kind in given.actions)
+    yield ", ".join(marked) or "nothing"
+    yield " ".join(given.model.values())
+    yield "" if given.budget_usd is None else f"{given.budget_usd:.2f}"
+
+
+def _tools(tools: tuple[str, ...] | None) -> Iterator[str]:
+    """In few words: what reads, what edits, how many commands, and the rest by name."""
+    if tools is None:
+        yield "engine's own"
+        return
+    yield from dict.fromkeys(_GROUPS.get(tool, tool) for tool in tools if "(" not in tool)
+    commands = [tool for tool in tools if "(" in tool]
+    if commands and "Bash" not in tools:
+        yield count(len(commands), "command")
+
+
 def _plain(package: Package) -> dict[str, Any]:
+    from kingdom.ops.general_rights import rights
+
     manifest = package.manifest
+    may = rights(manifest) if manifest else {}
     return {
         "name": package.name,
         "description": manifest.description if manifest else None,
         "subscribes": manifest.subscribes if manifest else [],
         "schedules": [one.model_dump() for one in manifest.schedules] if manifest else [],
         "supported_engines": manifest.supported_engines if manifest else [],
+        "by_trust": {trust: given._asdict() for trust, given in may.items()},
         "from": package.origin,
         "directory": package.directory,
         "instead_of": package.hides or None,

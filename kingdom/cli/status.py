@@ -11,6 +11,7 @@ from kingdom.cli.parser import Parser
 from kingdom.errors import EXIT_DONE, KingdomError
 from kingdom.runtime.processes import STALE_AFTER
 from kingdom.store.paths import BaseDir
+from kingdom.words.harmless import at_a_glance
 
 HEADINGS = ("ROLE", "STATE", "PID", "UP", "HEARTBEAT", "RESTARTS", "NOTE")
 SHOWN = 6  # files that are wrong; doctor lists all
@@ -289,5 +290,5 @@ def questions(asked: list[dict[str, Any]]) -> Iterator[str]:
         yield "questions  none open"
     for one in asked:
         parked = " (parked)" if one.get("parked_at") else ""
-        yield f"question   {one['task_id']}{parked}: {one.get('question')}"
+        yield f"question   {one['task_id']}{parked}: {at_a_glance(str(one.get('question')))}"
         yield f'           kingdom answer {one["task_id"]} "..."'

@@ -209,8 +209,8 @@ OF_TASKS = (
         "budget_exceeded",
         "never",
         "The soldier spent all the money it may spend and was not done.",
-        "Raise limits.budget_usd in the general's manifest.yaml, or make the work smaller; then: "
-        "kingdom retry TASK.",
+        "Raise the budget (limits and permissions.by_trust in the general's manifest.yaml, "
+        "token_limits in chamberlain.yaml), or make the work smaller; then: kingdom retry TASK.",
     ),
     Failure(
         "day_budget_spent",

@@ -16,7 +16,12 @@ from kingdom.general.registry import Entry
 from kingdom.general.spec import Spec
 from kingdom.models.task import Task
 
-RELEASE = "release"
+RELEASE, APPROVAL = "release", "approval"
+
+
+def needs_no_soldier(type_: str, priority: str = "") -> bool:
+    """What was held is done, or a person decided against it."""
+    return type_ in (RELEASE, APPROVAL)
 
 
 class Stage(StrEnum):
@@ -66,8 +71,7 @@ class Attempt:
 
     @property
     def is_release(self) -> bool:
-        """It needs no soldier: what was held is done."""
-        return self.task.type == RELEASE
+        return needs_no_soldier(self.task.type)
 
     @property
     def waits_for_soldier(self) -> bool:

@@ -23,7 +23,7 @@ from kingdom.bus.port import Accept, Claim, Problem
 from kingdom.clients.tmux import Tmux, TmuxThread
 from kingdom.engines.choice import Engines
 from kingdom.errors import LeaseLost
-from kingdom.general.attempt import Attempt
+from kingdom.general.attempt import Attempt, needs_no_soldier
 from kingdom.general.control import Control
 from kingdom.general.following import Following
 from kingdom.general.gate import Gate
@@ -129,6 +129,7 @@ class General:
         for attempt in list(self._attempts.values()):
             self._tend(attempt)
         self._take_cancelled()
+        self._take_releases()
         self._sweep()
         with self._faults.contained("workspaces"):
             self._sweeper.step()
@@ -142,6 +143,8 @@ class General:
 
     def accepts(self) -> Mapping[str, Accept]:
         has_room = self._muster.room > 0 and not self._gate.reason
+        if self._may_release:
+            return {TASKS: lambda type_, priority: has_room or needs_no_soldier(type_)}
         return {TASKS: lambda type_, priority: has_room}
 
     def descriptors(self) -> Sequence[int]:
@@ -316,6 +319,18 @@ class General:
                 continue
             for claim in self._bus.claim(TASKS, self.name, ids=[id_], lease=self._lease):
                 self._tend(self._take(claim))
+
+    def _take_releases(self) -> None:
+        """They need no soldier, so they wait neither for one nor for its engine or budget."""
+        if self._may_release:
+            for claim in self._bus.claim(
+                TASKS, self.name, _AT_ONCE, lease=self._lease, accept=needs_no_soldier
+            ):
+                self._tend(self._take(claim))
+
+    @property
+    def _may_release(self) -> bool:
+        return self._gate.is_installed() and not self._control.all_frozen
 
     # New soldiers
 

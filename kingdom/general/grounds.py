@@ -20,6 +20,8 @@ from kingdom.clients.github import GitHub
 from kingdom.clients.github_access import find_token
 from kingdom.errors import KingdomError
 from kingdom.general import allowance
+from kingdom.general.actions import approval
+from kingdom.general.actions.approval import Approval
 from kingdom.general.actions.gate import OutboundGate
 from kingdom.general.actions.jobs import Job, Lineage, number_of
 from kingdom.general.actions.performing import Means, Outcome, perform
@@ -27,14 +29,17 @@ from kingdom.general.checkouts.outgoing import Outgoing
 from kingdom.general.checkouts.repositories import Checkout, Repositories
 from kingdom.general.origin import origin_of
 from kingdom.limits import limit_in
+from kingdom.models.action import Kind
 from kingdom.models.task import Task
 from kingdom.outbound.credentials import Credentials
 from kingdom.runtime import held_actions
 from kingdom.runtime.config import Config, General
 from kingdom.runtime.errands import Errands
+from kingdom.runtime.held_actions import Held
 from kingdom.runtime.role import Setting
 from kingdom.runtime.secrets import Masker
 from kingdom.settings.sentinel import GithubWatcher
+from kingdom.words import Words
 
 BEFORE, AFTER = "before", "after"
 TASKS = "tasks"
@@ -48,7 +53,8 @@ class Aftermath:
 
     kept_refs: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    held: tuple[str, ...] = ()  # what the outbound gate stopped, and why
+    held: tuple[str, ...] = ()  # what the outbound gate stopped, or a person approves first
+    asks: Approval | None = None
     later: datetime | None = None  # the rest is to be tried again then
 
 
@@ -62,12 +68,14 @@ class Heard:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is to be done outside: on whose word, from where, and what a person let pass."""
+    """What is to be done outside: on whose word, from where, and what a person let pass, or
+    approved."""
 
     attempt: str  # the soldier's id
     checkout: Checkout | None
     actions: Sequence[Any] | None
     released: Mapping[str, str] = field(default_factory=dict)
+    approved: Mapping[str, str] = field(default_factory=dict)
 
 
 class _Pushing:
@@ -187,8 +195,10 @@ class Grounds:
                 return Aftermath((), tuple(_notes(outcome)), later=outcome.later.not_before)
             self._note_held(task, wanted, outcome, sync=means.sync)
             kept, notes = self._keep(repositories, checkout)
-            held = tuple(f"{one.key.partition(':')[0]}: {one.reason}" for one in outcome.held)
-            return Aftermath(tuple(kept), (*_notes(outcome), *notes, *_decide(task, held)), held)
+            held = tuple(f"{one.kind}: {one.reason}" for one in outcome.held)
+            told = (*_notes(outcome), *notes, *_decide(task, outcome.held))
+            words = Words(config.settings.system.language)
+            return Aftermath(tuple(kept), told, held, approval.asked(job, outcome.held, words))
 
         self._ask(AFTER, task.id, act)
 
@@ -229,9 +239,17 @@ class Grounds:
                 outgoing=pushing.outgoing,
                 known=known,
                 released=wanted.released,
+                approve=self._approved_first(task, config),
+                approved=wanted.approved,
             ),
             sync=config.settings.system.durability == "full",
         )
+
+    def _approved_first(self, task: Task, config: Config) -> frozenset[Kind]:
+        general = config.generals.get(self._setting.name)
+        if general is None:  # nothing is allowed then
+            return frozenset()
+        return allowance.approved_first(task, general.manifest.permissions)
 
     def _keep(
         self, repositories: Repositories, checkout: Checkout | None
@@ -302,9 +320,9 @@ def _existing(checkout: Checkout | None) -> Checkout:
     return checkout
 
 
-def _decide(task: Task, held: Sequence[str]) -> Iterator[str]:
-    yield from (f"held, {one}" for one in held)
-    if held:
+def _decide(task: Task, held: Sequence[Held]) -> Iterator[str]:
+    yield from (f"held, {one.kind}: {one.reason}" for one in held)
+    if any(not one.shown for one in held):
         yield (
             f"let it pass with: kingdom release {task.id}; or decide against it with: "
             f"kingdom queue drop {task.id}"

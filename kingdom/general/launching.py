@@ -176,7 +176,7 @@ class Launcher:
             earlier=earlier,
             spent_usd=spent,
             spent_is_guess=bool(self._own(task, attempt).get("spent_is_guess")),
-            allowed=self._purse.allowed(general.manifest.limits.budget_usd, spent),
+            allowed=self._purse.allowed(allowance.budget_for(task, general.manifest), spent),
         )
 
     def _earlier(self, task: Task, attempt: int) -> dict[str, Any]:
@@ -232,7 +232,7 @@ class Launcher:
             home=self._home(job),
             budget_usd=job.allowed.usd,
             max_turns=manifest.limits.max_turns,
-            model=manifest.model_for(job.engine.name),
+            model=allowance.models_for(task, manifest).get(job.engine.name),
             result_schema=report_schema() if is_structured else {},
             isolation=job.enclosure.isolation,
         )

@@ -167,6 +167,7 @@ class Reporter:
         metrics = self._metrics(attempt, ended)
         judgement = self._findings.with_output_of_check(attempt, judgement)
         result = verdicts.final_result(task, judgement, metrics, now)
+        has_succeeded = result.status == "success"  # also if what comes of it is to be approved
         if attempt.aftermath is not None:
             result = verdicts.with_aftermath(result, attempt.aftermath)
         cancelled = result.error_code == "cancelled"
@@ -187,7 +188,7 @@ class Reporter:
             self._emit(
                 "task.actions_held", attempt, task_id=task.id, actions=actions, reason=reason
             )
-        if result.status == "success" and result.memory_updates:
+        if has_succeeded and result.memory_updates:
             self._learn(attempt, result.memory_updates)
 
     def _learn(self, attempt: Attempt, lessons: Sequence[str]) -> None:

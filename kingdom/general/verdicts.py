@@ -283,15 +283,20 @@ def final_result(
 
 
 def with_aftermath(result: ResultBase, aftermath: Aftermath) -> ResultBase:
-    """Where what it left is kept, and what was done outside, or not."""
+    """Where what it left is kept, and what was done outside, or not. If a person has to approve the
+    rest first, it is a question."""
     told = "\n".join(f"- {note}" for note in aftermath.notes)
-    return result.model_copy(
-        update={
-            "held": list(aftermath.held) or None,
-            "kept_refs": list(aftermath.kept_refs) or None,
-            "summary": f"{result.summary}\n{told}".strip() if told else result.summary,
-        }
-    )
+    more: dict[str, Any] = {
+        "held": list(aftermath.held) or None,
+        "kept_refs": list(aftermath.kept_refs) or None,
+        "summary": f"{result.summary}\n{told}".strip() if told else result.summary,
+    }
+    if aftermath.asks is None or result.status != "success":  # cancelled meanwhile
+        return result.model_copy(update=more)
+    question, approve, reject = aftermath.asks
+    more |= {"question": question, "options": [approve, reject], "default": reject}
+    kept = {name: getattr(result, name) for name in type(result).model_fields if name != "status"}
+    return NeedsHuman(**(kept | more))
 
 
 def _moment(ended: Ended) -> datetime:

@@ -13,6 +13,7 @@ from typing import Any, Literal, get_args
 from pydantic_core import PydanticCustomError
 
 from kingdom.models.base import Record
+from kingdom.models.event import Event
 from kingdom.models.fields import read_timestamp
 from kingdom.models.ids import is_id
 from kingdom.models.result import NeedsHuman
@@ -128,6 +129,17 @@ def open_question(answer: Answer, task: Found, result: Found, generals: Collecti
         raise Refusal("king_answered_already", task=answer.task_id)
     _check_installed(asked, generals)
     return asked
+
+
+def is_approval(question: object) -> bool:
+    """Whether the general asked it, about what it holds, and not a soldier."""
+    return isinstance(question, NeedsHuman) and bool(question.held)
+
+
+def check_approver(result: Found, event: Event) -> None:
+    """Who approves has to be a member, whatever way the answer came."""
+    if result and is_approval(result[1]) and event.trust != "member":
+        raise Refusal("king_may_not_approve")
 
 
 def _known(task_id: str, found: Found) -> tuple[str, Task]:

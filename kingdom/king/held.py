@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from itertools import islice
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
@@ -65,13 +66,14 @@ class HeldItems:
         self._publish()
         there = {*self._ids(), *held_actions.tasks(self._base)}
         due = [id_ for id_ in sorted(there) if self._is_due(id_)]
-        self._tell([item for id_ in due[:_AT_ONCE] if (item := self._item(id_)) is not None])
+        items = list(islice(filter(None, map(self._item, due)), _AT_ONCE))
+        self._tell(items)
         gone = [id_ for id_ in self._told if id_ not in there]
         for id_ in gone:
             del self._told[id_]
         if gone:
             write_json(self._path, self._told, sync=False)
-        if len(due) > _AT_ONCE:
+        if len(items) == _AT_ONCE:
             self._next_look = moment
 
     def _changes(self) -> list[int]:
@@ -100,7 +102,10 @@ class HeldItems:
         return None
 
     def _read(self, id_: str) -> Item | None:
+        """None if it has just gone, or waits for approval: that is a question."""
         found = held_actions.read(self._base, id_)
+        if found is not None and not found.reason:
+            return None
         if found is not None:
             since = _moment(found.created_at, self._desk.now())
             words = "king_held_actions"

@@ -11,7 +11,7 @@ from datetime import datetime
 from kingdom.king.chat import CHAT, ROUTED_BY, is_chat
 from kingdom.king.commands import Refusal
 from kingdom.king.outcomes import AnyResult, Draft
-from kingdom.king.routing import RESUME
+from kingdom.king.routing import first_payload
 from kingdom.models.message import ThreadUpdate
 from kingdom.models.priority import NORMAL
 from kingdom.models.result import Skipped, Success
@@ -35,7 +35,7 @@ def check(name: str, task: Task, config: Config) -> None:
     shown = at_a_glance(name)
     if name not in config.generals:
         raise Refusal("king_route_unknown", general=shown)
-    if ROUTED_BY in _payload(task):
+    if ROUTED_BY in first_payload(task):
         raise Refusal("king_route_again", general=shown)
     if task.trust != "member":
         raise Refusal("king_route_not_yours", general=shown)
@@ -48,7 +48,7 @@ def successor(name: str, task: Task, config: Config, task_id: str, now: datetime
         event_id=task.event_id,
         target_general=name,
         type=task.type if is_chat(task.type) else CHAT[0],
-        payload={**_payload(task), ROUTED_BY: task.id},
+        payload={**first_payload(task), ROUTED_BY: task.id},
         priority=manifest.priority or NORMAL,
         created_at=now,
         repo=task.repo or manifest.default_repo,
@@ -63,8 +63,3 @@ def announcement(summary: str, original: Task, task: Task, words: Words) -> Draf
     said = words("king_routed", general=task.target_general, task=task.id)
     context = {"inherits": original.id, "answers": original.id}
     return Draft(ThreadUpdate, f"{summary}\n{said}".lstrip(), {"context": context})
-
-
-def _payload(task: Task) -> dict[str, object]:
-    found = task.payload.get("original", {}) if task.type == RESUME else task.payload
-    return found if isinstance(found, dict) else {}

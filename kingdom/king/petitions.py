@@ -21,7 +21,7 @@ from kingdom.king.desk import Desk
 from kingdom.king.gate import Deferrals, Gate
 from kingdom.king.outcomes import Draft, resumption_of, retry_of
 from kingdom.king.outstanding import Outstanding
-from kingdom.king.routing import RELEASE, RESUME, is_own, trace_of
+from kingdom.king.routing import APPROVAL, RELEASE, RESUME, first_payload, is_own, trace_of
 from kingdom.models.event import Event
 from kingdom.models.message import ThreadUpdate
 from kingdom.models.priority import HIGH
@@ -76,6 +76,7 @@ class Petitions:
         task, result = bus.look("tasks", answer.task_id), bus.look("results", answer.task_id)
         try:
             asked = commands.open_question(answer, task, result, self._desk.config.generals)
+            commands.check_approver(result, event)
         except Objection as objection:
             known = task[1] if task and isinstance(task[1], Task) else None
             self._refuse_answer(claim, known, result[1] if result else None, objection)
@@ -119,19 +120,17 @@ class Petitions:
         )
 
     def _continued(self, asked: Task, claim: Claim, answer: Answer, question: object) -> Task:
-        # A second question of the same work keeps the payload it all began with.
-        first = asked.payload.get("original", {}) if asked.type == RESUME else asked.payload
-        if place_of(asked) is None:
-            first = without_place(first)
+        first = first_payload(asked)
         payload: dict[str, Any] = {
             "answer": answer.text,
             "answered_by": answer.answered_by,
-            "question": question.question if isinstance(question, NeedsHuman) else "",
-            "original": first,
+            "original": first if place_of(asked) is not None else without_place(first),
         }
-        return self._successor(
-            asked, event_id=claim.id, type=RESUME, payload=payload, priority=HIGH
-        )
+        type_ = APPROVAL
+        if not commands.is_approval(question):
+            payload["question"] = question.question if isinstance(question, NeedsHuman) else ""
+            type_ = RESUME
+        return self._successor(asked, event_id=claim.id, type=type_, payload=payload, priority=HIGH)
 
     def _refuse_answer(
         self, claim: Claim, task: Task | None, result: object, objection: Objection
@@ -210,8 +209,7 @@ class Petitions:
                 desk.hands.put_off(claim, desk.soon(), "the task is being moved")
                 return
             dead = [Move(claimed, DEAD)]
-        is_open = result and isinstance(result[1], NeedsHuman) and not result[1].answered_by
-        question = desk.hands.named("results", task_id) if is_open else None
+        question = self._open_question(task_id, result)
         beginning = self._first_of(original) if command.fresh else original
         task = self._successor(
             original,
@@ -224,6 +222,8 @@ class Petitions:
         if question is not None:
             moves.append(Move(question, HANDLED, fields={"answered_by": claim.id}))
         desk.hands.commit([*moves, *dead], [New("tasks", task), *desk.messages([(draft, task)])])
+        if question is not None and commands.is_approval(question.message):
+            held_actions.withdraw_approvals(desk.setting.base, task_id, desk.now())
         self._outstanding.add(task)
         desk.tell_of_task(task, event.type)
         self._deferrals.forget(event.id)
@@ -240,20 +240,29 @@ class Petitions:
         if held_actions.read(desk.setting.base, task_id) is None:
             raise Refusal("king_nothing_held", task=task_id)
         commands.not_under_way(task_id, self._outstanding.successor_of(task_id))
-        first = original.payload.get("original") if original.type == RESUME else None
+        question = self._open_question(task_id, desk.bus.look("results", task_id))
         task = self._successor(
-            original, type=RELEASE, payload=first or original.payload, priority=HIGH
+            original, type=RELEASE, payload=first_payload(original), priority=HIGH
         )
         said = desk.words(
             "king_released", general=task.target_general, original=task_id, task=task.id
         )
-        draft = Draft(ThreadUpdate, said, {"context": {"inherits": task_id}})
+        context = {"inherits": task_id} | ({"answers": task_id} if question else {})
+        draft = Draft(ThreadUpdate, said, {"context": context})
         moves = [self._ending(claim, "completed", f"{task.id} does what was held.", task)]
+        if question is not None:
+            moves.append(Move(question, HANDLED, fields={"answered_by": claim.id}))
         desk.hands.commit(moves, [New("tasks", task), *desk.messages([(draft, task)])])
         self._outstanding.add(task)
         desk.tell_of_task(task, event.type)
         desk.tell("task.actions_released", task.trace_id, task_id=task_id, released_as=task.id)
         desk.log.info("task.released", task_id=task.id, original_task_id=task_id)
+
+    def _open_question(self, task_id: str, result: commands.Found) -> Claim | None:
+        """What the task asked, taken, if nobody has answered it: nobody need any more."""
+        asked = result[1] if result else None
+        is_open = isinstance(asked, NeedsHuman) and not asked.answered_by
+        return self._desk.hands.named("results", task_id) if is_open else None
 
     def _has_to_wait(self, claim: Claim, event: Event, original: Task) -> bool:
         """At the gate, with the priority of a command: a person waits for it. Not for a soldier:
@@ -270,7 +279,7 @@ class Petitions:
 
     def _first_of(self, task: Task) -> Task:
         """The task that a row of answers goes back to; as far as it is known."""
-        while task.type == RESUME and task.original_task_id:
+        while task.type in (RESUME, APPROVAL) and task.original_task_id:
             found = self._desk.bus.look("tasks", task.original_task_id)
             if found is None or not isinstance(found[1], Task):
                 break

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 
 from pydantic_core import PydanticCustomError
 
@@ -15,6 +16,7 @@ from kingdom.runtime.config import OWN_TYPES, General
 
 RESUME = "resume"  # the type of a task that goes on after an answer
 RELEASE = "release"  # of one that does what the outbound gate held of another
+APPROVAL = "approval"  # of one that does what a person approved of another, if they did
 _TITLE_LENGTH = 200
 
 
@@ -56,10 +58,17 @@ def _changed_at(event: Event) -> datetime:
         return event.created_at
 
 
+def first_payload(task: Task) -> dict[str, Any]:
+    """What it all began with: a task that goes on after an answer keeps it."""
+    is_answer = task.type in (RESUME, APPROVAL)
+    found = task.payload.get("original", {}) if is_answer else task.payload
+    return found if isinstance(found, dict) else {}
+
+
 def title_of(task: Task) -> str:
     """What the task is about, in one line, if it says so. It came from outside: it is cut short,
     and put in as it is."""
-    payload = task.payload.get("original", {}) if task.type == RESUME else task.payload
+    payload = first_payload(task)
     number, key = payload.get("number"), payload.get("key")
     about = f"{task.repo}#{number}" if task.repo and number is not None else key or task.repo
     named = next((payload[one] for one in ("title", "summary", "text") if payload.get(one)), None)

@@ -30,6 +30,7 @@ Subscription = Annotated[
 ]
 ScheduleName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]*$", max_length=64)]
 Engine = Literal["claude", "codex", "command", "rehearsal"]
+Budget = Annotated[float, Field(gt=0)]
 _ANY_MOMENT = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -88,12 +89,30 @@ class Allowed(Section):
         description="What the general does outside on a soldier's word: review, comment, push, "
         "pull_request. Absent: nothing.",
     )
+    approve: list[Kind] | None = Field(
+        default=None,
+        description="Those of the actions that a person approves first. Absent: none.",
+    )
+
+
+class AllowedByTrust(Allowed):
+    """What work of one trust may use: never more than `permissions` and `limits` give to all."""
+
+    model: dict[Engine, NonEmpty] = Field(
+        default_factory=dict,
+        description="Counts instead of the manifest's `model`, by engine.",
+    )
+    budget_usd: Budget | None = Field(
+        default=None,
+        description="Of all attempts at a task together; of this and limits.budget_usd, the "
+        "smaller one counts.",
+    )
 
 
 class Permissions(Allowed):
     """What soldiers may use; `by_trust` narrows it for work that came from less trusted people."""
 
-    by_trust: dict[Trust, Allowed] = Field(default_factory=dict)
+    by_trust: dict[Trust, AllowedByTrust] = Field(default_factory=dict)
 
 
 class Retry(Section):
@@ -109,7 +128,7 @@ class Limits(Section):
     max_turns: Positive | None = Field(
         default=None, description="Of the model, in one attempt; absent: no limit."
     )
-    budget_usd: Annotated[float, Field(gt=0)] | None = Field(
+    budget_usd: Budget | None = Field(
         default=None,
         description="Of all attempts together; absent: no limit. An attempt that was ended by "
         "force counts half of what was left. Engines that know no prices cannot keep it.",
@@ -172,9 +191,6 @@ class Manifest(Section):
     priority: Priority | None = Field(
         default=None, description="Of its tasks; absent: the event's."
     )
-
-    def model_for(self, engine: str) -> str | None:
-        return next((model for name, model in self.model.items() if name == engine), None)
 
 
 def read_manifest(data: bytes, path: str) -> Manifest:

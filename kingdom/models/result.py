@@ -64,7 +64,8 @@ class ResultBase(Record):
     )
     held: list[str] | None = Field(
         default=None,
-        description="What the outbound gate stopped; kingdom release TASK lets it pass.",
+        description="What the outbound gate stopped, or a person approves first; kingdom release "
+        "TASK lets it pass.",
     )
     kept_refs: list[str] | None = None
     route: str | None = None

@@ -80,7 +80,7 @@ def status(
         "watchers": watchers(base, now),
         "transport_problem": transport_problem(base),
         "queues": _queues(base),
-        "held_actions": held_actions.tasks(base),
+        "held_actions": held_actions.stopped_tasks(base),
         "soldiers": [_since(one, now) | _used(used, one.get("id")) for one in soldiers(base)],
         "questions": questions(base),
     }

@@ -28,11 +28,17 @@ from kingdom.settings.loading import Settings
 from kingdom.store import disk
 from kingdom.store.spending import read_day
 from kingdom.topology import DEAD, PENDING
+from kingdom.words.harmless import at_a_glance
 from kingdom.words.spans import age
 
 KING = "king"
 CANCELLED = "cancelled"  # the same word for the task and for the failure
 STARTS = "Start it with: kingdom start"
+_CAME = {
+    "resume": "to go on with an answer to",
+    "approval": "to go on with an answer to",
+    "release": "to do what was held of",
+}
 
 
 class TaskReasons:
@@ -63,7 +69,7 @@ class TaskReasons:
     def _ended(self, one: Found) -> Iterator[Reason]:
         result = self._journey.of("results", one.id)
         held = held_actions.read(self._around.base, one.id)
-        if held is not None:
+        if held is not None and held.reason:
             yield Reason(
                 f"Not all of it was done, since it may hold a secret. {held.reason}",
                 f"Do it as it is: kingdom release {one.id}; or never: kingdom queue drop {one.id}",
@@ -105,7 +111,7 @@ class TaskReasons:
         if event_id.startswith("schedule-"):
             yield Reason(f"It was made for {general} by its schedule {event_id[9:]}.")
         elif text(one, "original_task_id"):
-            came = "to go on with an answer to" if text(one, "type") == "resume" else "to repeat"
+            came = _CAME.get(text(one, "type"), "to repeat")
             original = text(one, "original_task_id")
             yield Reason(f"It was made for {general} {came} {original} (by {event_id}).")
         else:
@@ -194,7 +200,7 @@ class TaskReasons:
             yield from hold_ups(self._around, one, KING)
 
     def _question(self, one: Found) -> Iterator[Reason]:
-        asked = f"It asked: {sentence(text(one, 'question'))}"
+        asked = f"It asked: {sentence(at_a_glance(text(one, 'question')))}"
         answer = self._journey.of("events", text(one, "answered_by"))
         if answer:
             said, goes_on = _settled(answer)

@@ -30,6 +30,7 @@ class _File:
     name: str
     lines: list[str] = field(default_factory=list)
     numbers: list[int] = field(default_factory=list)
+    removed: int = 0
 
 
 class Diff:
@@ -57,6 +58,15 @@ class Diff:
         ]
         names = "\n".join(self._names)
         return [*found, Text("the names of files", names)] if names else found
+
+    @property
+    def stat(self) -> list[str]:
+        """How many lines each file gains and loses."""
+        found: dict[str, tuple[int, int]] = {}
+        for one in self._files:
+            added, removed = found.get(one.name, (0, 0))
+            found[one.name] = added + len(one.lines), removed + one.removed
+        return [f"{name} +{added} -{removed}" for name, (added, removed) in found.items()]
 
     @property
     def old(self) -> str:
@@ -93,6 +103,7 @@ class Diff:
             return
         if "-" in marks:
             self._old.append(content)
+            self._files[-1].removed += 1
             return
         if "+" in marks:
             self._files[-1].lines.append(content)

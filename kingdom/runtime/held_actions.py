@@ -1,4 +1,5 @@
-"""What a general did not do outside because it may hold a secret: `state/results/held/{task}.json`.
+"""What a general did not do outside, since it may hold a secret or a person has to approve it
+first: `state/results/held/{task}.json`.
 
 The file has all that doing it later takes: the actions as the soldier asked for them, which of them
 are held and why, and where the work lies. It goes when a person has decided. Nobody else may read
@@ -22,11 +23,17 @@ _SUFFIX = ".json"
 
 
 class Held(NamedTuple):
-    """One action that is held. `digest` is of exactly what would have left."""
+    """One action that is held. `digest` is of exactly what would have left; `shown` is all that a
+    person is asked to approve, and empty for what may hold a secret."""
 
     key: str
     reason: str
     digest: str
+    shown: str = ""
+
+    @property
+    def kind(self) -> str:
+        return self.key.partition(":")[0]
 
 
 class HeldActions(NamedTuple):
@@ -40,12 +47,18 @@ class HeldActions(NamedTuple):
 
     @property
     def reason(self) -> str:
-        return " ".join(f"{one.key.partition(':')[0]}: {one.reason}" for one in self.held)
+        """What may hold a secret, and where; empty if all of it only waits for approval."""
+        return " ".join(f"{one.kind}: {one.reason}" for one in self.held if not one.shown)
 
     @property
     def released(self) -> dict[str, str]:
         """As they are when a person lets them pass."""
         return {one.key: one.digest for one in self.held}
+
+    @property
+    def approved(self) -> dict[str, str]:
+        """As they were shown, when a person approves them."""
+        return {one.key: one.digest for one in self.held if one.shown}
 
 
 def directory(base: BaseDir) -> str:
@@ -77,7 +90,7 @@ def read(base: BaseDir, task_id: str) -> HeldActions | None:
     if not isinstance(found, dict):
         return None
     try:
-        held = tuple(Held(*(str(one[name]) for name in Held._fields)) for one in found["held"])
+        held = tuple(_held(one) for one in found["held"])
         actions, checkout = list(found["actions"]), dict(found["checkout"])
         attempt = str(found["attempt"])
     except (KeyError, TypeError, ValueError):
@@ -94,6 +107,18 @@ def read(base: BaseDir, task_id: str) -> HeldActions | None:
     )
 
 
+def _held(one: dict[str, Any]) -> Held:
+    shown = str(one.get("shown") or "")  # of which earlier versions know nothing
+    return Held(str(one["key"]), str(one["reason"]), str(one["digest"]), shown)
+
+
+def stopped_tasks(base: BaseDir) -> list[str]:
+    """The tasks of which the outbound gate holds something: approvals are questions, and told of
+    as such."""
+    found = ((id_, read(base, id_)) for id_ in tasks(base))
+    return [id_ for id_, one in found if one is None or one.reason]
+
+
 def tasks(base: BaseDir) -> list[str]:
     """The tasks of which something is held, for those who may look."""
     try:
@@ -101,6 +126,16 @@ def tasks(base: BaseDir) -> list[str]:
     except PermissionError:
         return []
     return sorted(one for one in (name.removesuffix(_SUFFIX) for name in names) if is_id(one))
+
+
+def withdraw_approvals(base: BaseDir, task_id: str, now: datetime) -> None:
+    """What nobody approves any more; what may hold a secret stays held."""
+    found = read(base, task_id)
+    left = tuple(one for one in found.held if not one.shown) if found is not None else ()
+    if found is not None and left:
+        write(base, found._replace(held=left), now)
+    else:
+        remove(base, task_id)
 
 
 def remove(base: BaseDir, task_id: str) -> bool:

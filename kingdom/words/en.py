@@ -39,6 +39,14 @@ SENTENCES: dict[str, str] = {
     "envoy_report_soldiers": "Soldiers: {spawned} started, {timeout} out of time",
     "envoy_report_times": "Average time: {times}",
     "envoy_answer_form": '"your answer"',
+    # What a general asks before it does something outside, and what came of it.
+    "general_asks_approval": "Approve {actions} for {place} (work of {trust})?",
+    "general_approval_cut": "Shortened; all of it: kingdom ask {task}",
+    "general_approve": "approve",
+    "general_reject": "reject",
+    "general_approved": "{who} approved it.",
+    "general_rejected": "{who} rejected it.",
+    "general_not_approved": "Nobody approved it in time.",
     # What the king says of a task.
     "king_started": "{general} takes up {task} ({type})",
     "king_retried": "{general} tries {original} again, as {task}",
@@ -62,6 +70,7 @@ SENTENCES: dict[str, str] = {
     "king_held_still": "Nobody has decided for {span}. {said}",
     "king_released": "{general} does what was held of {original}, as {task}",
     "king_nothing_held": "Nothing of {task} is held.",
+    "king_may_not_approve": "Only a member may approve it.",
     "king_channel_ignored": "Other channels were not told: the work came from less trusted people "
     "({trust}).",
     "king_refused_answer": "The answer was not taken: {reason}",

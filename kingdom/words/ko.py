@@ -45,6 +45,14 @@ SENTENCES: dict[str, str] = {
     "envoy_report_soldiers": "병사: 시작 {spawned}, 시간 초과 {timeout}",
     "envoy_report_times": "평균 시간: {times}",
     "envoy_answer_form": '"답"',
+    # What a general asks before it does something outside, and what came of it.
+    "general_asks_approval": "{place}: {actions} 승인을 요청합니다 ({trust}의 일).",
+    "general_approval_cut": "줄여서 보였습니다. 전체 보기: kingdom ask {task}",
+    "general_approve": "승인",
+    "general_reject": "거부",
+    "general_approved": "{who}이(가) 승인했습니다.",
+    "general_rejected": "{who}이(가) 거부했습니다.",
+    "general_not_approved": "기한 안에 아무도 승인하지 않았습니다.",
     # What the king says of a task.
     "king_started": "{general}, {task} 작업을 맡습니다 ({type})",
     "king_retried": "{general}, {original} 작업을 {task}(으)로 다시 시도합니다",
@@ -69,6 +77,7 @@ SENTENCES: dict[str, str] = {
     "king_held_still": "{span} 동안 아무도 결정하지 않았습니다. {said}",
     "king_released": "{general}이(가) {original}에서 멈춘 일을 {task}(으)로 합니다",
     "king_nothing_held": "{task}에는 멈춘 일이 없습니다.",
+    "king_may_not_approve": "구성원만 승인할 수 있습니다.",
     "king_channel_ignored": "덜 신뢰하는 사람({trust})에게서 온 일이어서 다른 채널에는 알리지 "
     "않았습니다.",
     "king_refused_answer": "답을 받지 않았습니다: {reason}",

@@ -68,7 +68,8 @@ def test_generals_are_listed_with_where_they_come_from(base: BaseDir) -> None:
     Path(base.path("config/generals/gen-pr/prompt.md")).write_text("Changed.\n")
     said = kingdom("general", "list", base=base)
     assert (said.code, said.err) == (0, "")
-    found = {line.split()[0]: line.split()[1] for line in said.lines[1:]}
+    end = said.lines.index("")
+    found = {line.split()[0]: line.split()[1] for line in said.lines[1:end]}
     assert found == {
         "gen-briefing": "shipped", "gen-docs": "local", "gen-herald": "shipped",
         "gen-jira": "shipped", "gen-pr": "config", "gen-test": "local",
@@ -79,6 +80,26 @@ def test_generals_are_listed_with_where_they_come_from(base: BaseDir) -> None:
     assert listed["gen-test"]["instead_of"] == base.path("config/generals/gen-test")
     assert listed["gen-briefing"]["schedules"][0]["name"] == "morning-briefing"
     assert listed["gen-docs"]["subscribes"] == ["docs.requested"]
+
+
+def test_what_each_trust_may_do_is_listed_within_80_columns(base: BaseDir) -> None:
+    package(own(base, "gen-docs"))
+    _, _, below = kingdom("general", "list", base=base).out.partition("\n\n")
+    lines = below.splitlines()
+    assert max(map(len, lines)) <= 80
+    words = {name: [" ".join(line.split()) for line in lines[lines.index(name) + 1 :]][:4]
+             for name in ("gen-jira", "gen-docs")}  # fmt: skip
+    assert words["gen-jira"][:2] == [
+        "member read edit shell 9 hosts push, pull_request 5.00",
+        "outside read edit 5 commands engine push*, pull_request* sonnet 2.00",
+    ]
+    assert words["gen-docs"][3] == "bot engine's own engine nothing"
+    assert lines[-1] == "* a person approves it first"
+    listed = json.loads(kingdom("general", "list", "--json", base=base).out)
+    given = {one["name"]: one["by_trust"] for one in listed}["gen-jira"]
+    assert list(given) == ["member", "outside", "fork", "bot"]
+    assert given["outside"]["approve"] == ["push", "pull_request"]
+    assert (given["member"]["budget_usd"], given["member"]["approve"]) == (5.0, [])
 
 
 FAULTY = """\

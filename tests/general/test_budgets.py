@@ -95,14 +95,17 @@ def test_the_last_crumbs_of_a_budget_are_none() -> None:
 
 
 def test_a_program_that_cannot_start_costs_nothing(barracks: Barracks) -> None:
-    barracks.claude(f"{NOTE}echo It is broken. >&2; exit 3")
+    barracks.claude(f'echo "$@" > words\n{NOTE}echo It is broken. >&2; exit 3')
     retry = {"max_attempts": 3, "backoff_seconds": 0.01}
-    barracks.package(limits={"budget_usd": 1.0}, retry=retry)
+    by_trust = {"member": {"budget_usd": 1.0, "model": {"claude": "tiny"}}}  # the stricter counts
+    permissions = {"by_trust": by_trust}
+    barracks.package(limits={"budget_usd": 4.0}, permissions=permissions, retry=retry)
     (id_,) = barracks.publish()
     with barracks.general() as life:
         result = life.result_of(id_)
     assert (result["error_code"], result["metrics"]["cost_usd"]) == ("soldier_crashed", 0.0)
     assert given(barracks, id_) == ["1.000000"] * 3
+    assert "--model tiny " in barracks.workspace(id_).joinpath("words").read_text("utf-8")
 
 
 def test_a_budget_outlasts_many_stops(barracks: Barracks) -> None:

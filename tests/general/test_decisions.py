@@ -16,11 +16,17 @@ from kingdom.engines.port import Verdict
 from kingdom.engines.rehearsal_soldier import summary_of_diff
 from kingdom.failures import FAILURES
 from kingdom.general import verdicts, workspace
-from kingdom.general.allowance import environment_for, tools_for
+from kingdom.general.allowance import (
+    approved_first,
+    budget_for,
+    environment_for,
+    models_for,
+    tools_for,
+)
 from kingdom.general.brief.prompts import render
 from kingdom.general.spec import Ended, Spec
 from kingdom.general.verdicts import Raw
-from kingdom.models.manifest import Permissions, Retry
+from kingdom.models.manifest import Manifest, Permissions, Retry
 from kingdom.models.result import NeedsHuman, Success
 from kingdom.settings.loading import Settings
 from kingdom.settings.system import SystemSettings
@@ -255,6 +261,46 @@ def test_less_trusted_work_gets_less() -> None:
     assert fork == {"HOME": "/h"}
     assert tools_for(task(trust="fork"), permissions) == ("Read",)
     assert tools_for(task(), permissions) == ("Read", "Bash")
+
+
+@pytest.mark.parametrize(
+    ("trust", "approve", "model", "budget"),
+    [
+        ("member", {"review"}, {"claude": "opus"}, 3.0),
+        ("outside", {"review", "comment"}, {"claude": "haiku", "codex": "mini"}, 1.0),
+        (None, {"review", "comment"}, {"claude": "haiku", "codex": "mini"}, 1.0),
+        ("fork", {"review", "push", "pull_request"}, {"claude": "opus"}, 3.0),
+        ("bot", {"review"}, {"claude": "opus"}, 3.0),
+    ],
+)
+def test_of_two_limits_the_stricter_one_counts(
+    trust: Any, approve: set[str], model: dict[str, str], budget: float
+) -> None:
+    """Who may approve less or spend more than the whole manifest says does not: that is in vain."""
+    by_trust = {
+        "outside": {
+            "approve": ["comment"],
+            "model": {"claude": "haiku", "codex": "mini"},
+            "budget_usd": 1.0,
+        },
+        "fork": {"approve": ["push"], "budget_usd": 9.0},  # a pull request pushes
+        "bot": {"approve": []},
+    }
+    manifest = Manifest.model_validate(
+        {
+            "name": "gen-pr",
+            "description": "d",
+            "model": {"claude": "opus"},
+            "limits": {"budget_usd": 3.0},
+            "permissions": {"approve": ["review"], "by_trust": by_trust},
+        }
+    )
+    one = task(trust=trust)
+    assert approved_first(one, manifest.permissions) == approve
+    assert models_for(one, manifest) == model
+    assert budget_for(one, manifest) == budget
+    free = Manifest(name="gen-pr", description="d")
+    assert (approved_first(one, free.permissions), budget_for(one, free)) == (frozenset(), None)
 
 
 # Lessons

@@ -9,6 +9,7 @@ import pytest
 
 from kingdom.bus.port import Problem
 from kingdom.king.daemon import King
+from kingdom.models.result import NeedsHuman
 from kingdom.runtime import held_actions
 from kingdom.runtime.held_actions import Held, HeldActions
 from tests.support.calls import CHANGE_NOTHING, Killer, in_child, observed
@@ -131,3 +132,80 @@ def test_what_is_not_held_cannot_be_released(court: Court, done: King) -> None:
     found = court.event("evt-test-cmd")
     assert (found["status"], found["reason"]) == ("failed", f"Nothing of {TASK} is held.")
     assert len(court.all("tasks")) == 1
+
+
+# What waits for approval is held as well, and asked about
+
+
+@pytest.fixture
+def asked(court: Court) -> King:
+    """A king whose task ended with a question: whether what is held may be done."""
+    king = court.king()
+    court.send(event(repo="acme/api", payload={"number": 7}, trust="fork", trace_id="f" * 32))
+    king.step()
+    waits = Held("comment:1", "A person approves it first.", "abc", "Fine.")
+    held_actions.write(court.base, HELD._replace(held=(waits,)), court.clock.now())
+    words = {"question": "May this be done?", "options": ["approve", "reject"], "default": "reject"}
+    court.report(NeedsHuman(task_id=TASK, summary="done", held=["comment: It waits."], **words))
+    king.step()
+    return king
+
+
+def answered(name: str, text: str = "approve", **fields: Any) -> Any:
+    payload = {"task_id": TASK, "text": text, "answered_by": "ann"}
+    return event(
+        name, type="slack.human_response", payload=payload, **({"trust": "member"} | fields)
+    )
+
+
+def test_what_waits_for_approval_is_a_question_and_no_notice(court: Court, asked: King) -> None:
+    look(court, asked)
+    look(court, asked, DAY / 2)
+    assert notices(court) == []
+    (question,) = [one for one in court.all("messages") if one["type"] == "human_input_request"]
+    assert (question["default"], question["options"]) == ("reject", ["approve", "reject"])
+    assert question["expires_at"] is not None
+    for name, trust in (("1", None), ("2", "outside")):
+        court.send(answered(f"a{name}", trust=trust))
+        asked.step()
+        assert court.event(f"evt-test-a{name}")["reason"] == "Only a member may approve it."
+    court.send(answered("yes"))
+    asked.step()
+    (task,) = court.all("tasks")[1:]
+    assert (task["type"], task["trust"], task["original_task_id"]) == ("approval", "fork", TASK)
+    original = {"number": 7}
+    assert task["payload"] == {"answer": "approve", "answered_by": "ann", "original": original}
+    court.send(answered("late", "reject"), command(command="release", task_id=TASK))
+    asked.step()
+    assert court.event("evt-test-late")["reason"] == f"The question of {TASK} was answered already."
+    assert court.event("evt-test-cmd")["reason"].startswith(f"{NEXT} is at it already")
+    assert len(court.all("tasks")) == 2
+
+
+@pytest.mark.parametrize(("verb", "type_", "left"), [
+    ("release", "release", [TASK]),  # until that is done
+    ("retry", "github.pr.comment", []),
+])  # fmt: skip
+def test_a_command_decides_instead_of_an_answer(
+    court: Court, asked: King, verb: str, type_: str, left: list[str]
+) -> None:
+    court.send(command(command=verb, task_id=TASK))
+    asked.step()
+    assert court.all("tasks")[1]["type"] == type_
+    assert held_actions.tasks(court.base) == left
+    court.send(answered("late"))
+    asked.step()
+    assert court.event("evt-test-late")["reason"] == f"The question of {TASK} was answered already."
+    assert any(one["context"].get("answers") == TASK for one in court.all("messages"))
+
+
+def test_approvals_do_not_keep_what_may_hold_a_secret_from_being_told(
+    court: Court, done: King
+) -> None:
+    waits = Held("push:1", "A person approves it first.", "abc", "a diff")
+    for number in range(25):
+        other = HELD._replace(task_id=f"task-20260101-{number:03}", held=(waits,))
+        held_actions.write(court.base, other, court.clock.now())
+    look(court, done)
+    (told,) = notices(court)
+    assert told["context"]["held"] == TASK

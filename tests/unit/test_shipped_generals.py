@@ -10,8 +10,9 @@ import pytest
 from kingdom.clock import SystemClock
 from kingdom.general.actions.jobs import number_of
 from kingdom.models.action import Kind
-from kingdom.models.manifest import Manifest, read_manifest
+from kingdom.models.manifest import Allowed, AllowedByTrust, Manifest, read_manifest
 from kingdom.models.task import Task
+from kingdom.ops.general_rights import TRUSTS, rights
 from kingdom.ops.shipped import PACKAGES
 
 GENERALS = sorted(path for path in Path(PACKAGES).iterdir() if path.name.startswith("gen-"))
@@ -64,3 +65,21 @@ def test_nobody_less_trusted_is_allowed_more(package: Path) -> None:
     for narrowed in permissions.by_trust.values():
         assert {*(narrowed.tools or ())} <= {*(permissions.tools or ())}
         assert {*(narrowed.actions or ())} <= {*(permissions.actions or ())}
+
+
+@pytest.mark.parametrize("package", GENERALS, ids=lambda path: path.name)
+def test_all_that_each_trust_may_do_is_said_and_less_trusted_work_costs_less(package: Path) -> None:
+    permissions = manifest_of(package).permissions
+    everything = set(AllowedByTrust.model_fields)
+    assert set(Allowed.model_fields) <= permissions.model_fields_set
+    assert set(permissions.by_trust) == set(TRUSTS)
+    for trust, narrowed in permissions.by_trust.items():
+        needed = {"approve", "model", "budget_usd"} if trust == "member" else everything
+        assert needed <= narrowed.model_fields_set, trust
+    given = [*rights(manifest_of(package)).values()]
+    budgets = [one.budget_usd or 0.0 for one in given]
+    assert budgets == sorted(budgets, reverse=True)
+    assert budgets[0] > budgets[1]
+    for one in given[1:]:
+        assert {*one.actions} & {"push", "pull_request"} <= {*one.approve}
+        assert not {*one.hosts, *one.env}

@@ -1,4 +1,6 @@
-"""The general's side of the outbound gate: whether an action may be done, and why not."""
+"""The general's side of the outbound gate: whether an action may be done, and why not.
+
+First it is scanned, then, if work of its trust needs that, a person approves it."""
 
 from __future__ import annotations
 
@@ -7,8 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from kingdom.errors import NeverWorks
+from kingdom.general.actions import approval
 from kingdom.general.actions.orders import Order
 from kingdom.general.checkouts.outgoing import Outgoing
+from kingdom.models.action import Kind
 from kingdom.models.fields import Trust
 from kingdom.outbound.diffs import Diff
 from kingdom.outbound.needles import Needles
@@ -19,7 +23,7 @@ PUSHES = ("push", "pull_request")
 
 
 class HeldBack(NeverWorks):
-    """It may hold a secret: a person decides."""
+    """It may hold a secret, or has to be approved: a person decides."""
 
     code = "outbound_held"
 
@@ -31,13 +35,16 @@ class HeldBack(NeverWorks):
 @dataclass(frozen=True)
 class OutboundGate:
     """`outgoing` is what would be pushed; `released` has what a person let pass, by an order's key;
-    `known`, of strings, those that the task was given or that its repository had."""
+    `known`, of strings, those that the task was given or that its repository had. `approve` are the
+    kinds that a person approves first; `approved` has what one did, as `released`."""
 
     needles: Callable[[], Needles] = lambda: Needles({})
     trust: Trust = "member"
     outgoing: Callable[[], Outgoing] | None = None
     known: Known = nothing_known
     released: Mapping[str, str] | None = None
+    approve: frozenset[Kind] = frozenset()
+    approved: Mapping[str, str] | None = None
 
     def check(self, order: Order) -> None:
         """Raises `HeldBack`, unless it may be done."""
@@ -48,6 +55,9 @@ class OutboundGate:
         found = self._findings(order, pushed)
         if found:
             raise HeldBack(Held(order.key, sentence(found), exactly))
+        if order.kind in self.approve and (self.approved or {}).get(order.key) != exactly:
+            shown = approval.shown(order, pushed)
+            raise HeldBack(Held(order.key, approval.REASON, exactly, shown))
 
     def lets_pass_as_it_is(self, order: Order) -> bool:
         """Whether a person did: then nothing in it is masked."""

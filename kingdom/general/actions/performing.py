@@ -64,7 +64,7 @@ class Outcome:
     done: tuple[Done, ...] = ()
     refused: tuple[Refused, ...] = ()
     later: Later | None = None
-    held: tuple[Held, ...] = ()  # they may hold a secret: a person decides
+    held: tuple[Held, ...] = ()  # a person decides
 
 
 @dataclass(frozen=True)

@@ -129,8 +129,8 @@ OF_TASKS: dict[str, tuple[str, str]] = {
     ),
     "budget_exceeded": (
         "병사가 허락된 비용을 다 쓰고도 끝내지 못했습니다.",
-        "장군의 manifest.yaml 파일에서 limits.budget_usd 값을 올리거나 일을 더 작게 나눈 뒤: "
-        "kingdom retry TASK",
+        "예산(장군의 manifest.yaml 파일의 limits와 permissions.by_trust, chamberlain.yaml 파일의 "
+        "token_limits)을 올리거나 일을 더 작게 나눈 뒤: kingdom retry TASK",
     ),
     "day_budget_spent": (
         "병사가 일을 마치기 전에 오늘의 예산이 다 떨어졌습니다.",
