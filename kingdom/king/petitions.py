@@ -14,8 +14,9 @@ from typing import Any
 
 from kingdom.bus.files.places import HANDLED
 from kingdom.bus.port import Claim, Move, New
-from kingdom.king import commands
+from kingdom.king import chat, commands
 from kingdom.king.commands import Answer, Command, Objection, Refusal
+from kingdom.king.conversation_state import Conversations
 from kingdom.king.desk import Desk
 from kingdom.king.gate import Deferrals, Gate
 from kingdom.king.outcomes import Draft, resumption_of, retry_of
@@ -29,6 +30,7 @@ from kingdom.models.task import Task
 from kingdom.runtime import held_actions
 from kingdom.runtime.config import ANSWER, COMMAND
 from kingdom.runtime.control import EVERYTHING, Control
+from kingdom.topology import PENDING
 
 
 class Petitions:
@@ -39,12 +41,14 @@ class Petitions:
         outstanding: Outstanding,
         control: Control,
         deferrals: Deferrals,
+        conversations: Conversations,
     ) -> None:
         self._desk = desk
         self._gate = gate
         self._outstanding = outstanding
         self._control = control
         self._deferrals = deferrals
+        self._conversations = conversations
 
     def step(self) -> None:
         for claims in self._desk.hands.rounds("events", is_own):
@@ -154,6 +158,8 @@ class Petitions:
             command = commands.read_command(event.payload)
             if command.verb == "retry":
                 self._retry(claim, event, command)
+            elif command.event_id is not None:
+                self._let_pass(claim, command.event_id)
             elif command.verb == "release":
                 self._release(claim, event, command.task_id or "")
             else:
@@ -242,6 +248,23 @@ class Petitions:
         desk.tell_of_task(task, event.type)
         desk.tell("task.actions_released", task.trace_id, task_id=task_id, released_as=task.id)
         desk.log.info("task.released", task_id=task.id, original_task_id=task_id)
+
+    def _let_pass(self, claim: Claim, event_id: str) -> None:
+        """An event that met a limit of its conversation, and others that wait there. If we die
+        after this is written and before they are back, the command is handled again."""
+        desk = self._desk
+        found = desk.bus.look("events", event_id)
+        event = commands.stopped_event(event_id, found)
+        taken = chat.directed(event, desk.config) if chat.is_chat(event.type) else None
+        waiting = self._conversations.release(taken[1] if taken else event)
+        self._conversations.write()
+        looked = ((id_, desk.bus.look("events", id_)) for id_ in waiting)
+        names = [event_id, *(id_ for id_, one in looked if one is not None and one[0] == PENDING)]
+        claims = [one for id_ in names if (one := desk.hands.named("events", id_)) is not None]
+        moves = [Move(one, PENDING, fields={"reason": None}) for one in claims]
+        said = f"{event_id} is taken up."
+        desk.hands.commit([*moves, self._ending(claim, "completed", said)])
+        desk.log.info("conversation.released", event_id=event_id, command=claim.id)
 
     def _has_to_wait(self, claim: Claim, event: Event, original: Task) -> bool:
         """At the gate, with the priority of a command: a person waits for it. Not for a soldier:
