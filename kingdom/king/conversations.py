@@ -90,12 +90,12 @@ class Limit(NamedTuple):
     until: datetime | None = None
 
     def said(self, words: Words) -> str:
-        return words(f"limit_{self.code}", **self.values)
+        return words(f"king_limit_{self.code}", **self.values)
 
     def reason(self, event_id: str, words: Words | None = None) -> str:
         """With the command that lets it pass."""
         words = words or Words(ENGLISH)
-        remedy = "limit_refused" if self.until is None else "limit_waits"
+        remedy = "king_limit_refused" if self.until is None else "king_limit_waits"
         return f"{self.said(words)} {words(remedy, id=event_id)}"
 
 

@@ -62,18 +62,18 @@ SENTENCES: dict[str, str] = {
     "king_held_still": "Nobody has decided for {span}. {said}",
     "king_released": "{general} does what was held of {original}, as {task}",
     "king_nothing_held": "Nothing of {task} is held.",
-    "limit_turns": "{about} has had {count} turns within an hour, the most that "
+    "king_limit_turns": "{about} has had {count} turns within an hour, the most that "
     "conversation.turns_per_hour in king.yaml allows.",
-    "limit_usd": "{about} has cost ${spent} within an hour; conversation.usd_per_hour in king.yaml "
-    "allows ${most}.",
-    "limit_bot_hops": "Bots had {count} turns in a row on {about}, the most that "
+    "king_limit_usd": "{about} has cost ${spent} within an hour; conversation.usd_per_hour in "
+    "king.yaml allows ${most}.",
+    "king_limit_bot_hops": "Bots had {count} turns in a row on {about}, the most that "
     "conversation.bot_hops in king.yaml allows.",
-    "limit_failing": "{general} has failed on {about} {count} times in a row, and nothing about it "
-    "has changed since.",
-    "limit_bot": "A bot ({who}) started it, and bots.start_work in king.yaml does not name that "
-    "one.",
-    "limit_waits": "It waits until the hour is over. Go on at once: kingdom release {id}",
-    "limit_refused": "It is not taken up. Take it up all the same: kingdom release {id}",
+    "king_limit_failing": "{general} has failed on {about} {count} times in a row, and nothing "
+    "about it has changed since.",
+    "king_limit_bot": "A bot ({who}) started it, and bots.start_work in king.yaml does not name "
+    "that one.",
+    "king_limit_waits": "It waits until the hour is over. Go on at once: kingdom release {id}",
+    "king_limit_refused": "It is not taken up. Take it up all the same: kingdom release {id}",
     "king_channel_ignored": "Other channels were not told: the work came from less trusted people "
     "({trust}).",
     "king_refused_answer": "The answer was not taken: {reason}",

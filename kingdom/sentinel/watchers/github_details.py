@@ -59,6 +59,7 @@ class Details:
             details |= {"comment_url": comment.get("html_url"), "by": login_of(comment)}
         elif not _is_by_author(event, subject, comment_url):
             trusts.append("outside")
+        details["by_bot"] = self._is_by_bot(subject, comment)
         if isinstance(subject.get("html_url"), str):
             details["url"] = subject["html_url"]
         known = {name: value for name, value in details.items() if value is not None}
@@ -84,6 +85,13 @@ class Details:
         for one in found:
             if isinstance(one, dict) and one.get("url") != comment_url and not self._is_ours(one):
                 yield of_author(one)
+
+    def _is_by_bot(self, subject: Mapping[str, Any], comment: Mapping[str, Any] | None) -> bool:
+        """Whether a bot caused it, as far as anybody can tell: GitHub tells nobody of what they
+        wrote themselves, so behind a comment of ours it is whoever wrote the subject."""
+        if comment is None or (of_author(comment) != "bot" and self._is_ours(comment)):
+            return of_author(subject) == "bot"
+        return of_author(comment) == "bot"
 
     def _is_ours(self, comment: Mapping[str, Any]) -> bool:
         by_bot = of_author(comment) == "bot"

@@ -215,6 +215,8 @@ class TicketWatcher:
             type_ = COMMENTED if type_ == UPDATED else type_
             trusts += [self._trust(one.get("author")) for one in theirs]
             payload = payload | reading.comments_told(theirs, payload["url"])
+            if type_ == COMMENTED:
+                payload["by_bot"] = self._trust(theirs[0].get("author")) == "bot"
         elif type_ == UPDATED and any(reading.is_the_update(one, ticket) for one in recent):
             return sighting.left_alone(OWN_COMMENT)
         changes = {
