@@ -34,6 +34,7 @@ from kingdom.models.result import (
     Success,
 )
 from kingdom.models.task import Task
+from kingdom.runtime.control import CANCELLED, SUPERSEDED
 from kingdom.store import disk
 
 LARGEST_RESULT = 1024 * 1024
@@ -70,8 +71,16 @@ CONTINUED = (
     "engine_limited",
     "engine_overloaded",
 )
+ON_REQUEST = (CANCELLED, SUPERSEDED)
 # Ended by force, not by a fault of its own.
-_BY_FORCE = ("cancelled", "timed_out", "no_progress", "too_much_output", "soldier_killed")
+_BY_FORCE = (
+    *ON_REQUEST,
+    "timed_out",
+    "no_progress",
+    "same_call",
+    "too_much_output",
+    "soldier_killed",
+)
 
 
 @dataclass(frozen=True)
@@ -122,11 +131,18 @@ def read_raw(path: str, task_id: str) -> Raw:
 
 
 def judge(
-    spec: Spec, ended: Ended, raw: Raw, verdict: Verdict, *, condemned: str, last_words: str = ""
+    spec: Spec,
+    ended: Ended,
+    raw: Raw,
+    verdict: Verdict,
+    *,
+    condemned: str,
+    why: str = "",
+    last_words: str = "",
 ) -> Judgement:
     """One attempt. `condemned` is a failure decided already, such as a cancellation; `last_words`
     is what the program said last on standard error."""
-    code, error = condemned, ""
+    code, error = condemned, why
     if not condemned:
         code, error = _fault(spec, ended, raw, verdict, last_words)
     if code == "budget_exceeded" and spec.budget_of in (GENERAL, DAY):

@@ -24,6 +24,7 @@ from kingdom.king.dispatch import Dispatch
 from kingdom.king.gate import Deferrals, Gate
 from kingdom.king.held import HeldItems
 from kingdom.king.lookouts import Lookouts
+from kingdom.king.new_heads import NewHeads
 from kingdom.king.outstanding import Outstanding
 from kingdom.king.petitions import Petitions
 from kingdom.king.questions import OpenQuestions
@@ -59,6 +60,7 @@ class King:
         self._dispatch = Dispatch(
             desk, self._gate, outstanding, self._deferrals, self._courtesy, self._conversations
         )
+        self._new_heads = NewHeads(desk, outstanding, control, self._conversations)
         self._vigil = Vigil(desk, events, outstanding, control)
         self._burials = Burials(desk)
         self._lookouts = Lookouts(desk)
@@ -90,6 +92,7 @@ class King:
         self._do(self._timetable.step)
         self._do(self._courtesy.step)
         self._do(self._dispatch.step)
+        self._do(self._new_heads.step)
         self._do(self._deferrals.step)
         self._do(self._conversations.step)
         self._desk.reserve.refill()

@@ -14,7 +14,8 @@ from kingdom.king import conversations
 from kingdom.king.conversations import Conversation, Failing, Turn
 from kingdom.king.daemon import King
 from kingdom.models.event import Event
-from kingdom.models.result import Failed, Killed, ResultBase
+from kingdom.models.result import Failed, Killed
+from kingdom.models.task import Task
 from kingdom.ops.reasons import why
 from kingdom.ops.status import stopped_conversations
 from kingdom.settings.king import ConversationLimits
@@ -110,7 +111,7 @@ def test_a_clock_that_was_ahead_stops_a_conversation_for_an_hour_at_most() -> No
 
 def test_conversations_are_told_apart() -> None:
     spoken = {"channel": "C1", "ts": "2.0", "thread_ts": "1.0"}
-    told = [
+    told: list[Event | Task] = [
         pr(),
         event(payload={"key": "SHOP-1"}),
         event(payload=spoken),
@@ -125,14 +126,13 @@ def test_conversations_are_told_apart() -> None:
 # With a king
 
 
-def turn(court: Court, king: King, asked: Event, ended: type[ResultBase] | None = None) -> str:
+def turn(court: Court, king: King, asked: Event, ended: type[Failed | Killed] | None = None) -> str:
     """An event, and what comes of it; the task that it became, if it did."""
     court.send(asked)
     king.step()
     task_id = court.event(asked.id).get("task_id") or ""
     if task_id and ended is not None:
-        bad = {"error": "no", "error_code": "reported_failure"}
-        court.report(ended(task_id=task_id, summary="done", **bad))
+        court.report(ended(task_id=task_id, summary="", error="no", error_code="no_result"))
     elif task_id:
         court.report(result(int(task_id.rpartition("-")[2])))
     king.step()
