@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from kingdom.engines.port import Verdict
+from kingdom.engines.same_call import SAME_CALL
 from kingdom.engines.sandbox.metering import TOKENS
 from kingdom.engines.time_limits import STUCK
 from kingdom.engines.wrapper import FLOODED, LATE, NO_SANDBOX, REFUSED
@@ -77,7 +78,7 @@ _BY_FORCE = (
     *ON_REQUEST,
     "timed_out",
     "no_progress",
-    "same_call",
+    SAME_CALL,
     "too_much_output",
     "soldier_killed",
 )
@@ -202,6 +203,8 @@ def _found_fault(
 def _over_budget(limit: str) -> tuple[str, str]:
     if limit in (DAY, GENERAL):
         return "day_budget_spent", "It was stopped before a call that might have exceeded it."
+    if limit == SAME_CALL:
+        return SAME_CALL, "It asked the model the same, word for word."
     what = "tokens (per_task_tokens)" if limit == TOKENS else "budget"
     return "budget_exceeded", f"It was stopped before a call beyond the {what} of its task."
 
@@ -214,6 +217,8 @@ def _ended_by_us(spec: Spec, ended: Ended) -> tuple[str, str]:
         return "sandbox_failed", ""
     if ended.reason == STUCK:
         return "no_progress", ""
+    if ended.reason == SAME_CALL:
+        return SAME_CALL, f"It was ended after {spec.same_call} in a row."
     if ended.reason not in ("asked", "deadline"):
         return "", ""
     worked = ended.worked(spec)
