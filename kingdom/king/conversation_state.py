@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from pydantic_core import PydanticCustomError
 
-from kingdom.clock import isoformat
+from kingdom.clock import isoformat, still_waits
 from kingdom.king import conversations
 from kingdom.king.chat import place_in
 from kingdom.king.conversations import Conversation, Failing, Limit, Stopped, Turn
@@ -27,8 +27,10 @@ from kingdom.models.result import ResultBase
 from kingdom.models.task import Task
 from kingdom.store.spending import Day, price
 from kingdom.store.state import read_json, write_json
+from kingdom.words import ENGLISH, Words
 
 FILE = ("state", "king", "conversations.json")
+PAUSE = timedelta(hours=20)  # of a schedule that keeps failing; a nightly one misses no night
 _MOST = 5_000  # conversations; more than are busy within an hour
 _FEW, _WRITTEN_PER_SECOND = 200, 10  # a long file is written less often
 
@@ -89,8 +91,7 @@ class Conversations:
         now, known = self._desk.now(), self._of(event)
         known.stopped.pop(event.id, None)
         known.stopped[event.id] = Stopped(limit.reason(event.id), now)
-        about = f"{conversations.name_of(event)} {limit.code} {now:%Y%m%d}"
-        id_ = f"msg-limit-{hashlib.sha256(about.encode()).hexdigest()[:16]}"
+        id_ = _message_id(f"{conversations.name_of(event)} {limit.code} {now:%Y%m%d}")
         said = limit.reason(event.id, self._desk.words)
         kind = ThreadUpdate if _has_a_thread(event) else Notification
         draft = Draft(kind, said, {"urgency": "high"})
@@ -136,6 +137,7 @@ class Conversations:
         failing = conversations.after(result, task, known.failing.get(general), now)
         if failing is None:
             known.failing.pop(general, None)
+            known.stopped.pop(task.original_task_id or "", None)
         else:
             known.failing[general] = failing
 
@@ -149,12 +151,26 @@ class Conversations:
         noted = (one.cost for one in self._day.attempts if one.task_id == task.id)
         return max(told, float(sum(one for one in noted if one is not None)))
 
-    def failing(self, name: str, general: str) -> Failing | None:
-        """Of a schedule, if it has failed as often as it may."""
-        known = self._known.get(name)
+    def is_paused(self, schedule: str, general: str, task_id: str | None) -> bool:
+        """A schedule that has failed as often as it may runs once a day until it works."""
+        known = self._known.get(schedule)
         found = known.failing.get(general) if known else None
         most = self._desk.config.settings.king.conversation.failures
-        return found if found is not None and found.times >= most else None
+        if known is None or found is None or found.times < most:
+            return False
+        now = self._desk.now()
+        if not still_waits(found.at + PAUSE, now, PAUSE):
+            return False
+        if task_id and task_id not in known.stopped:
+            values = {"about": schedule, "general": general, "count": found.times, "task": task_id}
+            said = Words(ENGLISH)("king_limit_schedule", **values)
+            known.stopped = {task_id: Stopped(said, now)}
+            self._changed = True
+            content = self._desk.words("king_limit_schedule", **values)
+            id_ = _message_id(f"{schedule} {now:%Y%m%d}")
+            told = Notification(id=id_, content=content, created_at=now, urgency="high")
+            self._desk.bus.publish("messages", told)
+        return True
 
     def _of(self, one: Event | Task) -> Conversation:
         """To be changed."""
@@ -168,6 +184,12 @@ class Conversations:
         known = self._known.get(conversations.name_of(one)) or Conversation()
         known.forget_old(self._desk.now())
         return known
+
+
+def _message_id(about: str) -> str:
+    """The bus knows it: what is said twice of the same is said once, also after a crash."""
+    digest = hashlib.sha256(about.encode("utf-8", "backslashreplace")).hexdigest()
+    return f"msg-limit-{digest[:16]}"
 
 
 def _has_a_thread(event: Event) -> bool:

@@ -54,7 +54,7 @@ class King:
         self._petitions = Petitions(
             desk, self._gate, outstanding, control, self._deferrals, self._conversations
         )
-        self._timetable = Timetable(desk, self._gate, outstanding)
+        self._timetable = Timetable(desk, self._gate, outstanding, self._conversations)
         questions = OpenQuestions(setting.base)
         self._courtesy = Courtesy(desk, self._gate, outstanding, questions)
         self._dispatch = Dispatch(

@@ -72,6 +72,8 @@ SENTENCES: dict[str, str] = {
     "about it has changed since.",
     "king_limit_bot": "A bot ({who}) started it, and bots.start_work in king.yaml does not name "
     "that one.",
+    "king_limit_schedule": "{general} has failed {count} times in a row on {about}, so it runs "
+    "once a day until it works. Try it now: kingdom retry {task}",
     "king_limit_waits": "It waits until the hour is over. Go on at once: kingdom release {id}",
     "king_limit_refused": "It is not taken up. Take it up all the same: kingdom release {id}",
     "king_channel_ignored": "Other channels were not told: the work came from less trusted people "
