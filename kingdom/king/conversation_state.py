@@ -103,8 +103,11 @@ class Conversations:
 
     def count(self, event: Event) -> None:
         """It is taken up."""
+        is_turn = bool(conversations.conversation_of(event))
+        if not is_turn and conversations.name_of(event) not in self._known:
+            return
         known = self._of(event)
-        if conversations.conversation_of(event):
+        if is_turn:
             known.turns[event.id] = Turn(self._desk.now(), conversations.is_bots(event))
         known.stopped.clear()
 
@@ -128,8 +131,11 @@ class Conversations:
     # When it has ended
 
     def note_end(self, task: Task, result: ResultBase) -> None:
+        name, is_turn = conversations.name_of(task), bool(conversations.conversation_of(task))
+        if not is_turn and name not in self._known and not conversations.is_failure(result):
+            return
         now, known = self._desk.now(), self._of(task)
-        if conversations.conversation_of(task):
+        if is_turn:
             turn = known.turns.get(task.event_id, Turn(task.created_at, task.trust == "bot"))
             usd = turn.usd + self._cost(task, result)
             known.turns[task.event_id] = turn._replace(usd=usd)

@@ -216,14 +216,14 @@ def _affordable_at(turns: Sequence[Turn], spent: float, most: float) -> datetime
     return turn.at + WINDOW
 
 
-def counts_as_failure(result: ResultBase) -> bool:
+def is_failure(result: ResultBase) -> bool:
     is_bad = result.status in ("failed", "killed")
     return is_bad and result.error_code not in _NO_FAULT_OF_THE_INPUT
 
 
 def after(result: ResultBase, task: Task, before: Failing | None, now: datetime) -> Failing | None:
     """What is known of its general's failures once this has ended."""
-    if not counts_as_failure(result):
+    if not is_failure(result):
         is_worked = result.status not in ("failed", "killed")
         return None if is_worked else before
     seen = input_of(task)

@@ -228,18 +228,29 @@ def test_a_conversation_that_has_had_its_turns_waits_until_the_hour_is_over(cour
 
 
 def test_a_person_lets_a_conversation_go_on_at_once(court: Court) -> None:
-    court.configure(king="conversation: {turns_per_hour: 1}\n")
+    court.configure(king="conversation: {turns_per_hour: 2}\n")
     king = court.king()
-    turn(court, king, pr(0))
+    turn(court, king, pr("a"))
+    turn(court, king, pr("b"))
     turn(court, king, pr(1))
     turn(court, king, pr(2, type="github.pr.mentioned"))
-    assert {court.state("events", f"evt-test-{one}") for one in (1, 2)} == {"pending"}
-    release(court, court.king(), "evt-test-1")
-    assert court.state("events", "evt-test-1") == "dispatched"
-    assert court.event("evt-test-2")["delivery"]["next_retry_at"] is not None, "one turn, again"
+    turn(court, king, pr(3, type="github.pr.assigned"))
+    assert {court.state("events", f"evt-test-{one}") for one in (1, 2, 3)} == {"pending"}
+    king = court.king()
+    release(court, king, "evt-test-1")
+    states = [court.state("events", f"evt-test-{one}") for one in (1, 2, 3)]
+    assert states == ["dispatched", "dispatched", "pending"], "two turns, again"
     release(court, king, "evt-test-1")
     (refused,) = (one for one in court.all("events") if one["status"] == "failed")
     assert refused["reason"] == "evt-test-1 is not stopped (dispatched)."
+
+
+def test_what_is_at_work_counts_also_if_a_king_died_before_it_wrote_that(court: Court) -> None:
+    court.configure(king="conversation: {turns_per_hour: 1}\n")
+    court.send(pr(0))
+    court.king().step()
+    Path(court.base.path("state", "king", "conversations.json")).unlink()
+    assert turn(court, court.king(), pr(1)) == ""
 
 
 def test_money_counts_with_all_attempts(court: Court) -> None:
