@@ -23,7 +23,7 @@ from kingdom.topology import PENDING
 
 _PULL_REQUEST = "github.pr."
 _IN_WORDS = ("github.pr.mentioned", "github.pr.comment")
-_LOOK_SECONDS = 1.0
+_LOOK_SECONDS, _LOOKED_AT_PER_SECOND = 1.0, 1000  # many pull requests are looked at less often
 
 
 class NewHeads:
@@ -40,12 +40,15 @@ class NewHeads:
         moment = self._desk.monotonic()
         if moment < self._next_look:
             return
-        self._next_look = moment + _LOOK_SECONDS
-        tasks = [task for task in self._outstanding.tasks() if is_of_one_head(task)]
-        for task in tasks:
-            newer = next((one for one in self._rivals(task, tasks) if outdates(one, task)), None)
-            if newer is not None:
-                self._cancel(task, newer.event_id if isinstance(newer, Task) else newer.id)
+        tasks: dict[tuple[str, str], list[Task]] = {}
+        for task in filter(is_of_one_head, self._outstanding.tasks()):
+            tasks.setdefault((task.target_general, conversation_of(task)), []).append(task)
+        self._next_look = moment + _LOOK_SECONDS + len(tasks) / _LOOKED_AT_PER_SECOND
+        for same in tasks.values():
+            for task in same:
+                newer = next((one for one in self._rivals(task, same) if outdates(one, task)), None)
+                if newer is not None:
+                    self._cancel(task, newer.event_id if isinstance(newer, Task) else newer.id)
 
     def _cancel(self, task: Task, newer: str) -> None:
         now = self._desk.now()
@@ -53,8 +56,8 @@ class NewHeads:
             self._desk.task_log.note(task.id, SUPERSEDED, event=newer)
             self._desk.log.info("task.superseded", task_id=task.id, event_id=newer)
 
-    def _rivals(self, task: Task, tasks: list[Task]) -> Iterator[Event | Task]:
-        yield from (one for one in tasks if one.target_general == task.target_general)
+    def _rivals(self, task: Task, same: list[Task]) -> Iterator[Event | Task]:
+        yield from same
         for id_ in self._desk.bus.alike(_claim_of(task)):
             found = self._desk.bus.look("events", id_)
             event = found[1] if found and found[0] == PENDING else None
