@@ -28,7 +28,7 @@ WINDOW = timedelta(hours=1)
 KEPT = timedelta(days=30)  # for so long it is known that something kept failing
 SHOWN = timedelta(days=1)  # for so long it is shown that something was stopped
 MOST_STOPPED = 20  # that are known of one conversation
-BOT = "bot"
+BOT, _SLACK = "bot", "slack "
 TYPED = "cli"  # the source of what a person types on this machine
 # What a payload says that a new attempt could depend on; an update by itself changes none of it.
 _INPUT = ("head_sha", "title", "summary", "description", "text")
@@ -108,7 +108,7 @@ def conversation_of(one: Event | Task) -> str:
     if isinstance(key, str) and key:
         return key
     place = place_in(payload)
-    return f"slack {place.channel} {place.thread_ts}" if place else ""
+    return f"{_SLACK}{place.channel} {place.thread_ts}" if place else ""
 
 
 def name_of(one: Event | Task) -> str:
@@ -194,7 +194,11 @@ def wait(event: Event, known: Conversation, limits: ConversationLimits) -> Limit
 
 
 def _about(event: Event) -> str:
-    return at_a_glance(conversation_of(event)) or event.type
+    """As people call it."""
+    place, name = place_in(event.payload), conversation_of(event)
+    if place and name.startswith(_SLACK):
+        return at_a_glance(f"thread {place.thread_ts} in {place.channel}")
+    return at_a_glance(name) or event.type
 
 
 def _hops(turns: Iterable[Turn]) -> int:

@@ -262,7 +262,7 @@ class Petitions:
         names = [event_id, *(id_ for id_, one in looked if one is not None and one[0] == PENDING)]
         claims = [one for id_ in names if (one := desk.hands.named("events", id_)) is not None]
         moves = [Move(one, PENDING, fields={"reason": None}) for one in claims]
-        said = f"{event_id} is taken up."
+        said = f"{event_id} may be taken up now."
         desk.hands.commit([*moves, self._ending(claim, "completed", said)])
         desk.log.info("conversation.released", event_id=event_id, command=claim.id)
 

@@ -74,8 +74,9 @@ SENTENCES: dict[str, str] = {
     "that one.",
     "king_limit_schedule": "{general} has failed {count} times in a row on {about}, so it runs "
     "once a day until it works. Try it now: kingdom retry {task}",
-    "king_limit_waits": "It waits until the hour is over. Go on at once: kingdom release {id}",
-    "king_limit_refused": "It is not taken up. Take it up all the same: kingdom release {id}",
+    "king_limit_waits": "It waits until the hour is over; `kingdom release {id}` lets it go on at "
+    "once.",
+    "king_limit_refused": "It is not taken up; `kingdom release {id}` does so all the same.",
     "king_channel_ignored": "Other channels were not told: the work came from less trusted people "
     "({trust}).",
     "king_refused_answer": "The answer was not taken: {reason}",

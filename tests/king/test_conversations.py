@@ -166,7 +166,7 @@ def test_bots_start_no_work_and_a_person_may_let_one_pass(court: Court) -> None:
     assert (ended["status"], ended["reason"]) == (
         "completed",
         "A bot (chatty[bot]) started it, and bots.start_work in king.yaml does not name that one. "
-        "It is not taken up. Take it up all the same: kingdom release evt-test-1",
+        "It is not taken up; `kingdom release evt-test-1` does so all the same.",
     )
     assert len(court.told("event.discarded")) == MANY
     release(court, court.king(), "evt-test-1")
@@ -183,7 +183,7 @@ def test_two_bots_that_mention_each_other_are_stopped_and_a_person_is_told_once(
     (told,) = notices(court)
     assert told["content"] == (
         "Bots had 3 turns in a row on acme/api#7, the most that conversation.bot_hops in king.yaml "
-        "allows. It is not taken up. Take it up all the same: kingdom release evt-test-3"
+        "allows. It is not taken up; `kingdom release evt-test-3` does so all the same."
     )
     (stopped,) = stopped_conversations(court.base)
     assert (stopped["about"], stopped["event_id"]) == ("acme/api#7", f"evt-test-{MANY - 1}")
@@ -213,7 +213,7 @@ def test_a_conversation_that_has_had_its_turns_waits_until_the_hour_is_over(cour
     )
     (told,) = notices(court)
     assert told["content"].startswith("acme/api#7 has had 3 turns within an hour, the most that ")
-    assert told["content"].endswith("Go on at once: kingdom release evt-test-3")
+    assert told["content"].endswith("`kingdom release evt-test-3` lets it go on at once.")
     (said,) = why(court.base, "evt-test-4", court.environment, court.clock)[0].reasons[1:2]
     assert "has had 3 turns" in said.sentence
     assert "kingdom release evt-test-4" in said.sentence
@@ -283,7 +283,7 @@ def test_what_keeps_failing_is_not_tried_for_ever(
     (told,) = notices(court)
     assert told["content"] == (
         f"gen-pr has failed on {key} 3 times in a row, and nothing about it has changed since. It "
-        "is not taken up. Take it up all the same: kingdom release evt-test-3"
+        "is not taken up; `kingdom release evt-test-3` does so all the same."
     )
     king = court.king()
     release(court, king, "evt-test-3")
