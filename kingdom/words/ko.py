@@ -83,7 +83,8 @@ SENTENCES: dict[str, str] = {
     "하루에 한 번만 실행합니다. 지금 해 보려면: kingdom retry {task}",
     "king_limit_waits": "한 시간이 지날 때까지 기다립니다. `kingdom release {id}` 명령은 바로 "
     "계속하게 합니다.",
-    "king_limit_refused": "이 일을 맡지 않습니다. `kingdom release {id}` 명령은 그래도 맡게 합니다.",
+    "king_limit_refused": "이 일을 맡지 않습니다. `kingdom release {id}` 명령은 그래도 "
+    "맡게 합니다.",
     "king_channel_ignored": "덜 신뢰하는 사람({trust})에게서 온 일이어서 다른 채널에는 알리지 "
     "않았습니다.",
     "king_refused_answer": "답을 받지 않았습니다: {reason}",

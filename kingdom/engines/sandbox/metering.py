@@ -114,8 +114,9 @@ class Meter:
         return Call(self, model, reserve, digest=digest)
 
     def _repeats(self, digest: bytes) -> str:
-        is_same = digest == self._last and self._same_call is not None
-        return SAME_CALL if is_same and self._times >= self._same_call else ""
+        if self._same_call is None or digest != self._last:
+            return ""
+        return SAME_CALL if self._times >= self._same_call else ""
 
     def note_answer(self, digest: bytes) -> None:
         """A call that failed is tried again, and rightly so; this one was answered."""
