@@ -17,6 +17,7 @@ HEADINGS = ("ROLE", "STATE", "PID", "UP", "HEARTBEAT", "RESTARTS", "NOTE")
 SHOWN = 6  # files that are wrong; doctor lists all
 IN_ORDER = "exit code 0"
 MOST_FAILED = 5  # lines
+MOST_STOPPED = 5
 LET_IN = {"warning": "only urgent work is let in", "critical": "no work is let in"}
 
 
@@ -260,11 +261,15 @@ def _queues(queues: dict[str, dict[str, int]]) -> str:
 
 
 def _held(found: dict[str, Any]) -> Iterator[str]:
-    """What may hold a secret, and waits for a person."""
+    """What may hold a secret or met a limit, and waits for a person."""
     if found["queues"].get("messages", {}).get("held"):
         yield "held       messages that may hold a secret: kingdom queue ls --state held"
     for task_id in found["held_actions"]:
         yield f"held       actions of {task_id}, which may hold a secret: kingdom why {task_id}"
+    for one in found["stopped_conversations"][-MOST_STOPPED:]:
+        yield harmless(f"stopped    {one['reason']}", keep="")
+    if (more := len(found["stopped_conversations"]) - MOST_STOPPED) > 0:
+        yield f"stopped    {more} more conversations; see: kingdom status --json"
 
 
 def _soldiers(soldiers: list[dict[str, Any]]) -> Iterator[str]:

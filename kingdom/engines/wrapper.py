@@ -25,6 +25,7 @@ from kingdom import limits
 from kingdom.engines import tree
 from kingdom.engines.output import Echo, cut
 from kingdom.engines.said import write_said
+from kingdom.engines.same_call import SAME_CALL, SameCalls
 from kingdom.engines.sandbox.bubblewrap import STOPPED, Box
 from kingdom.engines.sandbox.run import KeysMissing, Sandbox, exit_of, read_keys
 from kingdom.engines.time_limits import LINGERED, Signs, WorkTime, why_to_end
@@ -118,6 +119,7 @@ class Wrapper:
         self._echo: Echo | None = None
         self._time = WorkTime()
         self._signs = Signs(spec)
+        self._calls = SameCalls(str(spec.get("engine")), str(spec["stdout"]))
         self._spec_stamp: object = None  # it is read again at the first tick
         self._libc = ctypes.CDLL(None, use_errno=True)
         self._libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
@@ -246,7 +248,11 @@ class Wrapper:
 
     def _ends_program(self) -> str:
         self._signs.look(self._time.seconds)
-        return why_to_end(self._spec, self._time.seconds, self._signs)
+        return why_to_end(self._spec, self._time.seconds, self._signs) or self._repeats()
+
+    def _repeats(self) -> str:
+        limit = self._spec.get("same_call")
+        return SAME_CALL if limit and self._calls.most() >= _number(limit) else ""
 
     def _floods(self) -> str:
         limit = self._spec.get("max_output_bytes")

@@ -84,6 +84,13 @@ OF_TASKS = (
         "See how far it came: kingdom logs SOLDIER; limits.no_progress_seconds sets the limit.",
     ),
     Failure(
+        "same_call",
+        "never",
+        "The soldier made the same call again and again.",
+        "See which: kingdom logs SOLDIER; limits.same_call in the general's manifest is the limit; "
+        "then: kingdom retry TASK.",
+    ),
+    Failure(
         "too_much_output",
         "never",
         "The soldier's program printed more than soldiers may.",
@@ -101,6 +108,12 @@ OF_TASKS = (
         "never",
         "A person cancelled it.",
         "Start it again with: kingdom retry TASK.",
+    ),
+    Failure(
+        "superseded",
+        "never",
+        "The pull request has changed, and its newer version is worked on instead.",
+        "Work on this version all the same: kingdom retry TASK.",
     ),
     Failure(
         "prompt_too_large",

@@ -41,6 +41,7 @@ class Attempt:
     claim: Claim
     renew_at: float
     condemned: str = ""  # a failure decided already
+    condemned_why: str = ""
     stage: Stage = Stage.WAITING
     spec: Spec | None = None
     runner: Runner | None = None

@@ -27,6 +27,11 @@ class Control:
     def is_frozen(self, task_id: str) -> bool:
         return self.all_frozen or task_id in self.frozen
 
+    def why_cancelled(self, task_id: str) -> tuple[str, str]:
+        """The failure that it ends with, and a sentence more."""
+        newer = self._control.superseded_by(task_id)
+        return (control.SUPERSEDED, f"Superseded by {newer}.") if newer else (control.CANCELLED, "")
+
     def cancel(self, task_id: str, *, by: str, at: datetime) -> None:
         """As the king does it at a person's command."""
         self._control.ask("cancel", task_id, by=by, at=at)

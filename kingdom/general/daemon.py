@@ -46,7 +46,7 @@ from kingdom.store.watch import Watch
 from kingdom.topology import ROLES
 
 TASKS = "tasks"
-CANCELLED, POISON = "cancelled", "crashed_too_often"
+POISON = "crashed_too_often"
 _MOST_FAULTS = 3  # of ours, over one task
 _AT_ONCE = 10  # soldiers begun in one step, so that a step stays short
 _LONGEST_PAUSE = float(ROLES["general"].poll_seconds)
@@ -234,8 +234,9 @@ class General:
 
     def _look_after(self, attempt: Attempt) -> None:
         self._handwork.undo(attempt)
-        if attempt.task.id in self._control.cancelled:
-            attempt.condemned = attempt.condemned or CANCELLED
+        if attempt.task.id in self._control.cancelled and not attempt.condemned:
+            found = self._control.why_cancelled(attempt.task.id)
+            attempt.condemned, attempt.condemned_why = found
         try:
             self._renew(attempt)
             if attempt.is_release:
@@ -244,7 +245,7 @@ class General:
             elif attempt.spec is not None:
                 self._tend_soldier(attempt)
             elif attempt.condemned and not self._leftovers.has_predecessor(attempt.task.id):
-                self._fail(attempt, attempt.condemned)
+                self._fail(attempt, attempt.condemned, attempt.condemned_why)
         except LeaseLost as error:
             if self._handwork.undo(attempt):
                 return  # moved in this very moment; the next look goes on

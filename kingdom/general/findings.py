@@ -41,6 +41,7 @@ class Findings:
             raw,
             self._engine_s_view(spec, ended, raw.result is not None),
             condemned=attempt.condemned,
+            why=attempt.condemned_why,
             last_words=self._last_words(spec),
         )
         return judgement, raw

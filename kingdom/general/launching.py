@@ -13,6 +13,7 @@ from kingdom.engines import attempts
 from kingdom.engines.choice import Engines
 from kingdom.engines.claude.settings_file import DEFAULT_TOOLS
 from kingdom.engines.port import Engine, Order
+from kingdom.engines.same_call import SAME_CALL
 from kingdom.engines.tree import MARK
 from kingdom.errors import KingdomError, NeverWorks
 from kingdom.general import allowance, budget, by_engine, soldier_sandbox, workspace
@@ -274,6 +275,7 @@ class Launcher:
             verify_timeout_seconds=manifest.verify_timeout_seconds,
             session_id=plan.session_id or job.session_id,
             no_progress_seconds=manifest.limits.no_progress_seconds,
+            same_call=manifest.limits.same_call,
             max_output_bytes=job.config.settings.system.runtime.max_output_mb * MEGABYTE,
             earlier=_metrics_of_session(job, plan.session_id),
             spent_usd=job.spent_usd,
@@ -294,7 +296,8 @@ class Launcher:
                 place=job.place,
                 borrows=job.checkout.borrows if job.checkout else (),
                 login_home=self._home_outside(job),
-                limits=self._purse.limits(job.engine.name, job.allowed),
+                limits=self._purse.limits(job.engine.name, job.allowed)
+                | {SAME_CALL: manifest.limits.same_call},
             ),
         )
 

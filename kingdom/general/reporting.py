@@ -170,7 +170,7 @@ class Reporter:
         has_succeeded = result.status == "success"  # also if what comes of it is to be approved
         if attempt.aftermath is not None:
             result = verdicts.with_aftermath(result, attempt.aftermath)
-        cancelled = result.error_code == "cancelled"
+        cancelled = result.error_code in verdicts.ON_REQUEST
         status = "cancelled" if cancelled else verdicts.TASK_STATUS[result.status]
         if attempt.spec is not None and result.status in _KEEPS_CHECKPOINT:
             self._keep_checkpoint(attempt.spec, judgement, {})
@@ -306,7 +306,7 @@ class Reporter:
 
     def _tell(self, attempt: Attempt, result: ResultBase, duration: float) -> None:
         id_ = attempt.task.id
-        if result.error_code == "cancelled":
+        if result.error_code in verdicts.ON_REQUEST:
             self._emit("task.cancelled", attempt, task_id=id_, reason=result.summary)
         elif result.status in ("success", "skipped"):
             status = result.status

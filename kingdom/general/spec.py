@@ -64,6 +64,7 @@ class Spec:
     verify_timeout_seconds: float = 1800.0  # for each of them
     session_id: str | None = None
     no_progress_seconds: float | None = None
+    same_call: int | None = None  # how often in a row it may be made
     max_output_bytes: int | None = None  # on standard output and standard error together
     earlier: Mapping[str, Any] = field(default_factory=dict)  # metrics of the session's last run
     spent_usd: float = 0.0  # by earlier attempts
@@ -102,8 +103,8 @@ class Spec:
 class Ended:
     """How an attempt came to its end.
 
-    `reason`: ended, lingered, asked, stopped, hangup, deadline, no_progress, flooded, refused,
-    no_sandbox, lost.
+    `reason`: ended, lingered, asked, stopped, hangup, deadline, no_progress, same_call, flooded,
+    refused, no_sandbox, lost.
     """
 
     reason: str

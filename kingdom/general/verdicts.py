@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from kingdom.engines.port import Verdict
+from kingdom.engines.same_call import SAME_CALL
 from kingdom.engines.sandbox.metering import TOKENS
 from kingdom.engines.time_limits import STUCK
 from kingdom.engines.wrapper import FLOODED, LATE, NO_SANDBOX, REFUSED
@@ -34,6 +35,7 @@ from kingdom.models.result import (
     Success,
 )
 from kingdom.models.task import Task
+from kingdom.runtime.control import CANCELLED, SUPERSEDED
 from kingdom.store import disk
 
 LARGEST_RESULT = 1024 * 1024
@@ -70,8 +72,16 @@ CONTINUED = (
     "engine_limited",
     "engine_overloaded",
 )
+ON_REQUEST = (CANCELLED, SUPERSEDED)
 # Ended by force, not by a fault of its own.
-_BY_FORCE = ("cancelled", "timed_out", "no_progress", "too_much_output", "soldier_killed")
+_BY_FORCE = (
+    *ON_REQUEST,
+    "timed_out",
+    "no_progress",
+    SAME_CALL,
+    "too_much_output",
+    "soldier_killed",
+)
 
 
 @dataclass(frozen=True)
@@ -122,11 +132,18 @@ def read_raw(path: str, task_id: str) -> Raw:
 
 
 def judge(
-    spec: Spec, ended: Ended, raw: Raw, verdict: Verdict, *, condemned: str, last_words: str = ""
+    spec: Spec,
+    ended: Ended,
+    raw: Raw,
+    verdict: Verdict,
+    *,
+    condemned: str,
+    why: str = "",
+    last_words: str = "",
 ) -> Judgement:
     """One attempt. `condemned` is a failure decided already, such as a cancellation; `last_words`
     is what the program said last on standard error."""
-    code, error = condemned, ""
+    code, error = condemned, why
     if not condemned:
         code, error = _fault(spec, ended, raw, verdict, last_words)
     if code == "budget_exceeded" and spec.budget_of in (GENERAL, DAY):
@@ -186,6 +203,8 @@ def _found_fault(
 def _over_budget(limit: str) -> tuple[str, str]:
     if limit in (DAY, GENERAL):
         return "day_budget_spent", "It was stopped before a call that might have exceeded it."
+    if limit == SAME_CALL:
+        return SAME_CALL, "It asked the model the same, word for word."
     what = "tokens (per_task_tokens)" if limit == TOKENS else "budget"
     return "budget_exceeded", f"It was stopped before a call beyond the {what} of its task."
 
@@ -198,6 +217,8 @@ def _ended_by_us(spec: Spec, ended: Ended) -> tuple[str, str]:
         return "sandbox_failed", ""
     if ended.reason == STUCK:
         return "no_progress", ""
+    if ended.reason == SAME_CALL:
+        return SAME_CALL, f"It was ended after {spec.same_call} in a row."
     if ended.reason not in ("asked", "deadline"):
         return "", ""
     worked = ended.worked(spec)

@@ -54,6 +54,7 @@ class Command:
     verb: Verb
     task_id: str | None = None
     fresh: bool = False
+    event_id: str | None = None  # of an event that is to be let pass
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,9 @@ def read_command(payload: Mapping[str, Any]) -> Command:
     if verb is None:
         given = shown(payload.get("command"))
         raise Objection(f"{given} is not a command; known: {', '.join(VERBS)}.")
-    task_id = payload.get("task_id")
+    task_id, event_id = payload.get("task_id"), payload.get("event_id")
+    if verb == "release" and is_id(event_id):
+        return Command(verb, event_id=event_id)
     if task_id is None and verb in ("cancel", "retry", "release"):
         raise Objection(f"{verb} needs a task_id.")
     if task_id is not None and not is_id(task_id):
@@ -109,6 +112,16 @@ def ended_task(task_id: str, found: Found, generals: Collection[str]) -> Task:
         raise Objection(f"{task_id} has not ended yet; stop it with: kingdom cancel {task_id}")
     _check_installed(task, generals)
     return task
+
+
+def stopped_event(event_id: str, found: Found) -> Event:
+    """The event, if it waits, or has ended without a task."""
+    state, event = found or ("", None)
+    if not isinstance(event, Event):
+        raise Objection(f"Nothing is known of {event_id}.")
+    if state != "pending" and (state != "completed" or event.task_id):
+        raise Objection(f"{event_id} is not stopped ({event.status}).")
+    return event
 
 
 def not_under_way(task_id: str, successor: Task | None) -> None:

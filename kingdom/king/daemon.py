@@ -3,9 +3,9 @@
 Reads `queue/events/pending`, `state/results`, `state/resources.json`, `state/control`, every
 `dead/` and `held/`, `state/sentinel/watchers.json`, `state/envoy/awaiting-responses.json` and the
 configuration. Writes events, tasks and messages through the bus, and `state/control`. Keeps
-`schedule-sent.json`, `deferred.json`, `buried.json`, `watchers-told.json`, `reminded.json` and
-`held.json` in `state/king/`; the rest of what it knows it learns again from the queues when it
-starts.
+`schedule-sent.json`, `deferred.json`, `buried.json`, `watchers-told.json`, `reminded.json`,
+`held.json` and `conversations.json` in `state/king/`; the rest of what it knows it learns again
+from the queues when it starts.
 
 A crash leaves at most an event, a result or a command that was taken and not finished. The next
 king takes it again: everything that follows from one of them is one commit.
@@ -17,12 +17,14 @@ from collections.abc import Callable, Mapping, Sequence
 
 from kingdom.bus.port import Accept
 from kingdom.king.burials import Burials
+from kingdom.king.conversation_state import Conversations
 from kingdom.king.courtesy import Courtesy
 from kingdom.king.desk import Desk
 from kingdom.king.dispatch import Dispatch
 from kingdom.king.gate import Deferrals, Gate
 from kingdom.king.held import HeldItems
 from kingdom.king.lookouts import Lookouts
+from kingdom.king.new_heads import NewHeads
 from kingdom.king.outstanding import Outstanding
 from kingdom.king.petitions import Petitions
 from kingdom.king.questions import OpenQuestions
@@ -47,12 +49,18 @@ class King:
         self._problem = ""
         self._gate = Gate(desk, outstanding, control)
         self._deferrals = Deferrals(desk, self._gate)
-        self._reports = Reports(desk, events, outstanding, control)
-        self._petitions = Petitions(desk, self._gate, outstanding, control, self._deferrals)
-        self._timetable = Timetable(desk, self._gate, outstanding)
+        self._conversations = Conversations(desk, outstanding)
+        self._reports = Reports(desk, events, outstanding, control, self._conversations)
+        self._petitions = Petitions(
+            desk, self._gate, outstanding, control, self._deferrals, self._conversations
+        )
+        self._timetable = Timetable(desk, self._gate, outstanding, self._conversations)
         questions = OpenQuestions(setting.base)
         self._courtesy = Courtesy(desk, self._gate, outstanding, questions)
-        self._dispatch = Dispatch(desk, self._gate, outstanding, self._deferrals, self._courtesy)
+        self._dispatch = Dispatch(
+            desk, self._gate, outstanding, self._deferrals, self._courtesy, self._conversations
+        )
+        self._new_heads = NewHeads(desk, outstanding, control, self._conversations)
         self._vigil = Vigil(desk, events, outstanding, control)
         self._burials = Burials(desk)
         self._lookouts = Lookouts(desk)
@@ -61,6 +69,7 @@ class King:
 
     def start(self) -> None:
         self._do("open tasks", self._vigil.start)
+        self._do("conversations", self._conversations.start)
         self._do("deferred events", self._deferrals.start)
         self._do("schedules", self._timetable.start)
         self._do("dead letters", self._burials.start)
@@ -83,7 +92,9 @@ class King:
         self._do("schedules", self._timetable.step)
         self._do("chat", self._courtesy.step)
         self._do("events", self._dispatch.step)
+        self._do("new heads", self._new_heads.step)
         self._do("deferred events", self._deferrals.step)
+        self._do("conversations", self._conversations.step)
         self._desk.reserve.refill()
         waits = (self._timetable, self._gate, self._courtesy, self._reminders)
         return min(interval, *(one.seconds_left() for one in waits))
@@ -100,7 +111,8 @@ class King:
         return ()
 
     def stop(self) -> None:
-        """Nothing to do: what is in hand is taken again by the next king."""
+        """What is in hand is taken again by the next king."""
+        self._do(self._conversations.write)
 
     def _reload(self) -> None:
         if self._config.refresh():

@@ -1,4 +1,4 @@
-"""Events that ask for work: superseded, discarded, or made tasks, each in one commit.
+"""Events that ask for work: superseded, discarded, refused, or made tasks, each in one commit.
 
 A crash before the commit leaves the events pending; after it, everything is done but the lines in
 the logs.
@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from kingdom.bus.port import Claim, Move, New
 from kingdom.king import chat
+from kingdom.king.admission import Deferral
+from kingdom.king.conversation_state import Conversations
+from kingdom.king.conversations import Limit
 from kingdom.king.courtesy import Courtesy
 from kingdom.king.desk import MOST_AT_ONCE, ROUNDS, Desk
 from kingdom.king.gate import Deferrals, Gate
@@ -31,6 +34,7 @@ class _Batch:
 
     superseded: list[tuple[Claim, Event]] = field(default_factory=list)  # and by which
     discarded: list[Claim] = field(default_factory=list)
+    refused: list[tuple[Claim, Limit]] = field(default_factory=list)
     dispatched: list[tuple[Claim, Task]] = field(default_factory=list)
 
 
@@ -42,12 +46,14 @@ class Dispatch:
         outstanding: Outstanding,
         deferrals: Deferrals,
         courtesy: Courtesy,
+        conversations: Conversations,
     ) -> None:
         self._desk = desk
         self._gate = gate
         self._outstanding = outstanding
         self._deferrals = deferrals
         self._courtesy = courtesy
+        self._conversations = conversations
 
     def step(self) -> None:
         done: list[_Batch] = []
@@ -84,6 +90,7 @@ class Dispatch:
         ]
         moves += [_end(claim, f"Superseded by {winner.id}.") for claim, winner in batch.superseded]
         moves += [_end(claim, _nobody(claim)) for claim in batch.discarded]
+        moves += [_end(claim, limit.reason(claim.id)) for claim, limit in batch.refused]
         words = self._desk.words
         tasks = [task for _, task in batch.dispatched]
         starts = self._desk.messages((start_of(task, words), task) for task in tasks)
@@ -113,46 +120,61 @@ class Dispatch:
         return reply is not None
 
     def _decide(self, claims: list[Claim]) -> _Batch:
-        batch = _Batch()
-        winners = []
+        batch, taken = _Batch(), []
         for rivals in self._by_subject(claims):
-            winner = newest([_event(claim) for claim in rivals])
-            for claim in rivals:
-                if claim.id == winner.id:
-                    winners.append(claim)
-                else:
-                    batch.superseded.append((claim, winner))
-        taken = []
-        for claim in winners:
-            general, event = self._whose(_event(claim))
+            # One that is refused stands in nobody's way.
+            welcome = [claim for claim in rivals if not self._is_refused(claim, batch)]
+            if not welcome:
+                continue
+            winner = newest([_event(claim) for claim in welcome])
+            batch.superseded += [(claim, winner) for claim in welcome if claim.id != winner.id]
+            (claim,) = (claim for claim in welcome if claim.id == winner.id)
+            general, event = self._whose(winner)
             if general is None:
                 batch.discarded.append(claim)
-            elif not self._is_put_off(claim, general):
+            elif not self._is_put_off(claim, event, general):
+                self._conversations.count(event)
                 taken.append((claim, event, general))
         ids, now = self._desk.ids("task", len(taken)), self._desk.now()
         for id_, (claim, event, general) in zip(ids, taken, strict=True):
             batch.dispatched.append((claim, task_for(event, general, id_, now)))
         return batch
 
+    def _is_refused(self, claim: Claim, batch: _Batch) -> bool:
+        general, event = self._whose(_event(claim))
+        limit = general and self._conversations.refusal(event, general.name)
+        if limit:
+            self._conversations.stop(event, limit)
+            batch.refused.append((claim, limit))
+        return bool(limit)
+
     def _whose(self, event: Event) -> tuple[General | None, Event]:
         """Who takes it up, and as what."""
         found = chat.directed(event, self._desk.config) if chat.is_chat(event.type) else None
         return found or (self._desk.config.route(event.type), event)
 
-    def _is_put_off(self, claim: Claim, general: General) -> bool:
-        """The gate judged by the type who would take it. A person may have named another, who is
-        not free just now."""
-        event, config = _event(claim), self._desk.config
-        if general is config.route(event.type):
+    def _is_put_off(self, claim: Claim, event: Event, general: General) -> bool:
+        """Its conversation has had enough for now; or a person named another general than the gate
+        has judged for, which is not free just now."""
+        limit = self._conversations.wait(event)
+        if limit is not None and limit.until is not None:
+            self._conversations.stop(event, limit)
+            reason = limit.reason(event.id)
+            self._put_off(claim, Deferral(f"conversation_{limit.code}", reason), limit.until)
+            return True
+        config = self._desk.config
+        if general is config.route(_event(claim).type):
             return False
         held = self._gate.deferral_for(general.manifest, event.priority)
         if held is not None:
-            self._deferrals.note(event, held)
-            self._courtesy.say_it_waits(event)
+            self._courtesy.say_it_waits(_event(claim))
             interval = config.settings.king.polling.interval_seconds
-            until = self._desk.now() + timedelta(seconds=interval)
-            self._desk.hands.put_off(claim, until, held.reason)
+            self._put_off(claim, held, self._desk.now() + timedelta(seconds=interval))
         return held is not None
+
+    def _put_off(self, claim: Claim, held: Deferral, until: datetime) -> None:
+        self._deferrals.note(_event(claim), held)
+        self._desk.hands.put_off(claim, until, held.reason)
 
     def _by_subject(self, claims: list[Claim]) -> Iterable[list[Claim]]:
         """Claims of one type about one subject together, with those that still wait."""
@@ -191,9 +213,12 @@ class Dispatch:
                 trace_id=task.trace_id,
             )
         for claim, winner in batch.superseded:
+            self._conversations.forget(self._whose(_event(claim))[1])
             self._tell_end(claim, "event.superseded", superseded_by=winner.id)
         for claim in batch.discarded:
             self._tell_end(claim, "event.discarded", reason=_nobody(claim))
+        for claim, limit in batch.refused:
+            self._tell_end(claim, "event.discarded", reason=limit.reason(claim.id))
 
     def _tell_end(self, claim: Claim, type_: str, **why: str) -> None:
         event = _event(claim)

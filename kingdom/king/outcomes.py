@@ -23,6 +23,7 @@ from kingdom.models.message import (
 )
 from kingdom.models.result import Failed, Killed, NeedsHuman, Skipped, Success
 from kingdom.models.task import Task
+from kingdom.runtime import control
 from kingdom.words import ENGLISH, Words
 
 AnyResult = Success | Failed | NeedsHuman | Skipped | Killed
@@ -166,7 +167,7 @@ def _failed(task: Task, words: Words, error: str, code: str, soldier: object = N
     content = words("king_failed", error=_shown(error), code=code or UNKNOWN, **_names(task))
     if remedy := _remedy(words, code, task.id, soldier):
         content = f"{content}\n{remedy}"
-    if code == "cancelled":  # by a person: no news to alarm anybody with
+    if code in (control.CANCELLED, control.SUPERSEDED):  # no news to alarm anybody with
         return _closing(content, CANCELLED)
     return _closing(content, FAILED, urgency="high")
 

@@ -14,9 +14,10 @@ from typing import Any
 
 from kingdom.bus.files.places import HANDLED
 from kingdom.bus.port import Claim, Move, New
-from kingdom.king import commands
+from kingdom.king import chat, commands
 from kingdom.king.chat import place_of, without_place
 from kingdom.king.commands import Answer, Command, Objection, Refusal
+from kingdom.king.conversation_state import Conversations
 from kingdom.king.desk import Desk
 from kingdom.king.gate import Deferrals, Gate
 from kingdom.king.outcomes import Draft, resumption_of, retry_of
@@ -30,7 +31,7 @@ from kingdom.models.task import Task
 from kingdom.runtime import held_actions
 from kingdom.runtime.config import ANSWER, COMMAND
 from kingdom.runtime.control import EVERYTHING, Control
-from kingdom.topology import DEAD
+from kingdom.topology import DEAD, PENDING
 
 
 class Petitions:
@@ -41,12 +42,14 @@ class Petitions:
         outstanding: Outstanding,
         control: Control,
         deferrals: Deferrals,
+        conversations: Conversations,
     ) -> None:
         self._desk = desk
         self._gate = gate
         self._outstanding = outstanding
         self._control = control
         self._deferrals = deferrals
+        self._conversations = conversations
 
     def step(self) -> None:
         for claims in self._desk.hands.rounds("events", is_own):
@@ -157,6 +160,8 @@ class Petitions:
             command = commands.read_command(event.payload)
             if command.verb == "retry":
                 self._retry(claim, event, command)
+            elif command.event_id is not None:
+                self._let_pass(claim, command.event_id)
             elif command.verb == "release":
                 self._release(claim, event, command.task_id or "")
             else:
@@ -263,6 +268,23 @@ class Petitions:
         asked = result[1] if result else None
         is_open = isinstance(asked, NeedsHuman) and not asked.answered_by
         return self._desk.hands.named("results", task_id) if is_open else None
+
+    def _let_pass(self, claim: Claim, event_id: str) -> None:
+        """An event that met a limit of its conversation, and others that wait there. If we die
+        after this is written and before they are back, the command is handled again."""
+        desk = self._desk
+        found = desk.bus.look("events", event_id)
+        event = commands.stopped_event(event_id, found)
+        taken = chat.directed(event, desk.config) if chat.is_chat(event.type) else None
+        waiting = self._conversations.release(taken[1] if taken else event)
+        self._conversations.write()
+        looked = ((id_, desk.bus.look("events", id_)) for id_ in waiting)
+        names = [event_id, *(id_ for id_, one in looked if one is not None and one[0] == PENDING)]
+        claims = [one for id_ in names if (one := desk.hands.named("events", id_)) is not None]
+        moves = [Move(one, PENDING, fields={"reason": None}) for one in claims]
+        said = f"{event_id} may be taken up now."
+        desk.hands.commit([*moves, self._ending(claim, "completed", said)])
+        desk.log.info("conversation.released", event_id=event_id, command=claim.id)
 
     def _has_to_wait(self, claim: Claim, event: Event, original: Task) -> bool:
         """At the gate, with the priority of a command: a person waits for it. Not for a soldier:

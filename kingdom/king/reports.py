@@ -12,6 +12,7 @@ from kingdom.bus.files.places import HANDLED
 from kingdom.bus.port import Claim, Move, New
 from kingdom.king import passing
 from kingdom.king.commands import Refusal
+from kingdom.king.conversation_state import Conversations
 from kingdom.king.desk import Desk
 from kingdom.king.outcomes import (
     AnyResult,
@@ -61,12 +62,18 @@ def _waits_for(state: str, event: object, task_id: str) -> bool:
 
 class Reports:
     def __init__(
-        self, desk: Desk, events: Events, outstanding: Outstanding, control: Control
+        self,
+        desk: Desk,
+        events: Events,
+        outstanding: Outstanding,
+        control: Control,
+        conversations: Conversations,
     ) -> None:
         self._desk = desk
         self._events = events
         self._outstanding = outstanding
         self._control = control
+        self._conversations = conversations
 
     def step(self) -> None:
         for claims in self._desk.hands.rounds("results"):
@@ -115,6 +122,7 @@ class Reports:
             desk.hands.commit(moves, desk.messages((draft, task) for draft in decided.drafts))
         self._outstanding.remove(task.id)
         self._control.forget(task.id)
+        self._conversations.note_end(task, result)
         desk.task_log.note(task.id, "reported", status=result.status, code=result.error_code)
         desk.log.info(
             "result.handled",

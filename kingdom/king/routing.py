@@ -48,14 +48,14 @@ def task_for(event: Event, general: General, task_id: str, now: datetime) -> Tas
 
 def newest(events: Sequence[Event]) -> Event:
     """Of several about one subject, the one whose source changed last."""
-    return max(events, key=lambda event: (_changed_at(event), event.created_at, event.id))
+    return max(events, key=lambda event: (changed_at(event), event.created_at, event.id))
 
 
-def _changed_at(event: Event) -> datetime:
+def changed_at(one: Event | Task) -> datetime:
     try:
-        return read_timestamp(event.payload.get("updated_at"))
+        return read_timestamp(one.payload.get("updated_at"))
     except PydanticCustomError:
-        return event.created_at
+        return one.created_at
 
 
 def first_payload(task: Task) -> dict[str, Any]:

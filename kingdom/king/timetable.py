@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from kingdom.bus.port import New
 from kingdom.clock import isoformat
+from kingdom.king.conversation_state import Conversations
 from kingdom.king.desk import Desk
 from kingdom.king.gate import Gate
 from kingdom.king.outcomes import start_of
@@ -46,8 +47,11 @@ class Sent:
 
 
 class Timetable:
-    def __init__(self, desk: Desk, gate: Gate, outstanding: Outstanding) -> None:
+    def __init__(
+        self, desk: Desk, gate: Gate, outstanding: Outstanding, conversations: Conversations
+    ) -> None:
         self._desk = desk
+        self._conversations = conversations
         self._gate = gate
         self._outstanding = outstanding
         self._path = desk.setting.base.path("state", "king", "schedule-sent.json")
@@ -118,9 +122,14 @@ class Timetable:
         zone, sent = self._desk.config.settings.system.zone, self._sent[schedule.name]
         found = due(schedule.cron, zone, sent.moment, now)
         for slot in found.slots:
-            if self._is_held_back(general, schedule):
+            if self._conversations.is_paused(_event_id(schedule), general.name, sent.task_id):
+                passed = replace(self._sent[schedule.name], slot=isoformat(slot))
+                self._sent[schedule.name] = passed
+                self._write()
+            elif self._is_held_back(general, schedule):
                 return
-            self._fire(general, schedule, slot)
+            else:
+                self._fire(general, schedule, slot)
         if found.left_out:
             self._desk.log.warning(
                 "schedule.slots_left_out", schedule=schedule.name, caught_up=len(found.slots)
@@ -156,7 +165,7 @@ class Timetable:
             desk.log.info("schedule.fired", schedule=schedule.name, task_id=task.id, slot=sent.slot)
 
     def _task(self, general: General, schedule: Schedule, sent: Sent) -> Task:
-        event_id = f"schedule-{schedule.name}"
+        event_id = _event_id(schedule)
         trace = hashlib.sha256(f"{event_id} {sent.task_id}".encode()).hexdigest()[:32]
         return Task(
             id=sent.task_id or "",
@@ -173,6 +182,10 @@ class Timetable:
 
     def _write(self) -> None:
         write_json(self._path, {name: asdict(sent) for name, sent in self._sent.items()})
+
+
+def _event_id(schedule: Schedule) -> str:
+    return f"schedule-{schedule.name}"
 
 
 def _read(raw: Any) -> Iterator[tuple[str, Sent]]:

@@ -137,6 +137,11 @@ class Limits(Section):
         default=None,
         description="How long a soldier may say and do nothing; absent: as long as its time lasts.",
     )
+    same_call: Positive = Field(
+        default=20,
+        description="How often in a row a soldier may make the same call with the same arguments; "
+        "it is stopped then.",
+    )
 
 
 class SandboxFiles(Section):

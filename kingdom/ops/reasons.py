@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from kingdom.bus.due import LONGEST_DEFERRAL
 from kingdom.clock import Clock
 from kingdom.errors import NotFound
 from kingdom.king.admission import deferral
@@ -25,7 +26,7 @@ from kingdom.ops.hold_ups import (
     sentence,
     text,
 )
-from kingdom.ops.listing import ENDED
+from kingdom.ops.listing import ENDED, wait_of
 from kingdom.ops.relations import SOLDIER, Found, Journey, Line, files, journey_of
 from kingdom.ops.surroundings import Surroundings
 from kingdom.ops.task_reasons import KING, TaskReasons
@@ -148,7 +149,8 @@ class _Teller:
         if ahead:
             names = ", ".join(other.id for other in sorted(ahead, key=order_of)[:_SHOWN])
             yield Reason(f"{len(ahead)} come before it, by priority, then age: {names}.")
-        if not held and around.runs(KING):
+        due = wait_of(one.content).until(around.now, LONGEST_DEFERRAL)
+        if not held and around.runs(KING) and (due is None or due <= around.now):
             yield Reason(f"Nothing holds it back: it goes to {general.name} next.")
 
     # Messages

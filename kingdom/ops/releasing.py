@@ -11,9 +11,10 @@ from kingdom.bus.port import Move
 from kingdom.clock import SystemClock
 from kingdom.errors import NeverWorks, TryLater
 from kingdom.models.base import Record
+from kingdom.models.ids import is_id
 from kingdom.models.message import HumanInputRequest, MessageBase
 from kingdom.ops.choosing import find
-from kingdom.ops.listing import Listed
+from kingdom.ops.listing import Listed, locate
 from kingdom.ops.steering import WORKER, claimed, clean
 from kingdom.outbound.release import digest_of
 from kingdom.runtime import held_actions
@@ -21,6 +22,11 @@ from kingdom.runtime.internal_log import InternalLog
 from kingdom.runtime.task_log import TaskLog
 from kingdom.store.paths import BaseDir
 from kingdom.topology import HELD, PENDING
+
+
+def is_event(base: BaseDir, typed: str) -> bool:
+    """One that a limit may have stopped: the king decides."""
+    return is_id(typed) and bool(locate(base, typed, "events"))
 
 
 def held_message(base: BaseDir, typed: str) -> Listed:

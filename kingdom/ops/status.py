@@ -81,6 +81,7 @@ def status(
         "transport_problem": transport_problem(base),
         "queues": _queues(base),
         "held_actions": held_actions.stopped_tasks(base),
+        "stopped_conversations": stopped_conversations(base),
         "soldiers": [_since(one, now) | _used(used, one.get("id")) for one in soldiers(base)],
         "questions": questions(base),
     }
@@ -304,6 +305,18 @@ def transport_problem(base: BaseDir) -> dict[str, Any] | None:
         return None
     found = read_json(base.path("state", "envoy", "transport.json"))
     return found if isinstance(found, dict) else None
+
+
+def stopped_conversations(base: BaseDir) -> list[dict[str, Any]]:
+    """Those that met a limit of king.yaml, and why; the last event of each."""
+    known = read_json(base.path("state", "king", "conversations.json"), {})
+    found = []
+    for name, one in known.items() if isinstance(known, dict) else ():
+        stopped = one.get("stopped") if isinstance(one, dict) else None
+        for event_id, why in list(stopped.items())[-1:] if isinstance(stopped, dict) else ():
+            reason = why.get("reason") if isinstance(why, dict) else None
+            found.append({"about": name, "event_id": event_id, "reason": _text(reason)})
+    return found
 
 
 def soldiers(base: BaseDir) -> list[dict[str, Any]]:

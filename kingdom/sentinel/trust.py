@@ -36,12 +36,18 @@ def lowest(judged: Iterable[Judged]) -> Judged:
     return max(judged, key=lambda one: _ORDER.index(one.trust))
 
 
+def is_bot(subject: Mapping[str, Any]) -> bool:
+    """Whether a bot wrote an issue, a pull request or a comment on GitHub."""
+    user = subject.get("user")
+    user = user if isinstance(user, dict) else {}
+    return user.get("type") == "Bot" or str(user.get("login") or "").endswith("[bot]")
+
+
 def of_author(subject: Mapping[str, Any], repo: str, trusted: Trusted) -> Trust:
     """Of whoever wrote an issue, a pull request or a comment in this repository on GitHub."""
     user = subject.get("user")
-    user = user if isinstance(user, dict) else {}
-    login = str(user.get("login") or "")
-    if user.get("type") == "Bot" or login.endswith("[bot]"):
+    login = str(user.get("login") or "") if isinstance(user, dict) else ""
+    if is_bot(subject):
         return "bot"
     is_listed = _lower(login) in map(_lower, trusted.people)
     is_theirs = subject.get("author_association") in _MEMBERS and _is_listed(repo, trusted)

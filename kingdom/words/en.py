@@ -71,6 +71,21 @@ SENTENCES: dict[str, str] = {
     "king_released": "{general} does what was held of {original}, as {task}",
     "king_nothing_held": "Nothing of {task} is held.",
     "king_may_not_approve": "Only a member may approve it.",
+    "king_limit_turns": "{about} has had {count} turns within an hour, the most that "
+    "conversation.turns_per_hour in king.yaml allows.",
+    "king_limit_usd": "{about} has cost ${spent} within an hour; conversation.usd_per_hour in "
+    "king.yaml allows ${most}.",
+    "king_limit_bot_hops": "Bots had {count} turns in a row on {about}, the most that "
+    "conversation.bot_hops in king.yaml allows.",
+    "king_limit_failing": "{general} has failed on {about} {count} times in a row, and nothing "
+    "about it has changed since.",
+    "king_limit_bot": "A bot ({who}) started it, and bots.start_work in king.yaml does not name "
+    "that one.",
+    "king_limit_schedule": "{general} has failed {count} times in a row on {about}, so it runs "
+    "once a day until it works. Try it now: kingdom retry {task}",
+    "king_limit_waits": "It waits until the hour is over; `kingdom release {id}` lets it go on at "
+    "once.",
+    "king_limit_refused": "It is not taken up; `kingdom release {id}` does so all the same.",
     "king_channel_ignored": "Other channels were not told: the work came from less trusted people "
     "({trust}).",
     "king_refused_answer": "The answer was not taken: {reason}",

@@ -78,6 +78,22 @@ SENTENCES: dict[str, str] = {
     "king_released": "{general}이(가) {original}에서 멈춘 일을 {task}(으)로 합니다",
     "king_nothing_held": "{task}에는 멈춘 일이 없습니다.",
     "king_may_not_approve": "구성원만 승인할 수 있습니다.",
+    "king_limit_turns": "{about}에서 한 시간 안에 {count}번 일했습니다. king.yaml의 "
+    "conversation.turns_per_hour 한도입니다.",
+    "king_limit_usd": "{about}에 한 시간 안에 ${spent}을(를) 썼습니다. king.yaml의 "
+    "conversation.usd_per_hour 한도는 ${most}입니다.",
+    "king_limit_bot_hops": "{about}에서 봇이 시작한 일이 {count}번 이어졌습니다. king.yaml의 "
+    "conversation.bot_hops 한도입니다.",
+    "king_limit_failing": "{general}이(가) {about}에서 {count}번 잇달아 실패했고, 그 뒤로 바뀐 "
+    "것이 없습니다.",
+    "king_limit_bot": "봇({who})이 시작한 일이며, king.yaml의 bots.start_work에 그 이름이 "
+    "없습니다.",
+    "king_limit_schedule": "{general}이(가) {about}에서 {count}번 잇달아 실패하여, 성공할 때까지 "
+    "하루에 한 번만 실행합니다. 지금 해 보려면: kingdom retry {task}",
+    "king_limit_waits": "한 시간이 지날 때까지 기다립니다. `kingdom release {id}` 명령은 바로 "
+    "계속하게 합니다.",
+    "king_limit_refused": "이 일을 맡지 않습니다. `kingdom release {id}` 명령은 그래도 "
+    "맡게 합니다.",
     "king_channel_ignored": "덜 신뢰하는 사람({trust})에게서 온 일이어서 다른 채널에는 알리지 "
     "않았습니다.",
     "king_refused_answer": "답을 받지 않았습니다: {reason}",

@@ -99,6 +99,8 @@ def test_who_is_stopped_by_the_days_budget_goes_on_another_day(
         (Ended("asked", 1101, 0), DONE, "timed_out"),
         (Ended("asked", 1050, 0), DONE, "soldier_killed"),
         (Ended("deadline", 1261, 0), DONE, "timed_out"),
+        (Ended("same_call", 1010, None, 15), DONE, "same_call"),
+        (Ended("ended", 1010, 1, over_budget="same_call"), NOTHING, "same_call"),
     ],
 )
 def test_an_attempt_is_judged_by_how_it_ended(ended: Ended, raw: Raw, code: str) -> None:

@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from kingdom.bus.port import Claim, Problem
+from kingdom.runtime.control import Control
 from kingdom.runtime.waits import waits
 from tests.support.barracks import NAME, Barracks, environment
+from tests.support.kingdom import START
 from tests.support.processes import is_alive
 from tests.support.soldiers import ALONE, DEAF, SPREAD, STAY, is_up, ran, report
 from tests.support.waiting import eventually
@@ -110,8 +112,10 @@ def test_a_soldier_whose_wrapper_is_killed_is_lost_with_all_its_processes(
 
 
 @pytest.mark.provokes("task.cancelled")
-@pytest.mark.parametrize("frozen", [False, True])
-def test_a_cancelled_task_is_ended_with_all_its_processes(barracks: Barracks, frozen: bool) -> None:
+@pytest.mark.parametrize(("frozen", "code"), [(False, "superseded"), (True, "cancelled")])
+def test_a_cancelled_task_is_ended_with_all_its_processes(
+    barracks: Barracks, frozen: bool, code: str
+) -> None:
     barracks.command(SPREAD + STAY)
     barracks.package(retry={"max_attempts": 3, "backoff_seconds": 0.05})
     (id_,) = barracks.publish()
@@ -121,10 +125,11 @@ def test_a_cancelled_task_is_ended_with_all_its_processes(barracks: Barracks, fr
         if frozen:
             barracks.ask(f"{id_}.freeze")
             life.until(lambda: barracks.states() == ["frozen"], "frozen")
-        barracks.ask(f"{id_}.cancel")
+        Control(barracks.base).ask("cancel", id_, by="evt-2", at=START, code=code)
         result = life.result_of(id_)
         life.until(lambda: barracks.sessions() == [], "not registered")
-    assert (result["status"], result["error_code"]) == ("killed", "cancelled")
+    assert (result["status"], result["error_code"]) == ("killed", code)
+    assert result["error"].endswith("Superseded by evt-2." if code == "superseded" else "it.")
     assert barracks.task(id_)[1]["status"] == "cancelled"
     assert barracks.processes(soldier) == set()
     assert os.listdir(barracks.base.control) == []

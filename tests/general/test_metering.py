@@ -55,6 +55,19 @@ def test_what_a_call_did_cost_counts_instead_of_what_it_might_have(base: BaseDir
         answer(one.begin("/v1/messages", ASK), output_tokens=1)
 
 
+def test_the_same_call_is_answered_so_often_in_a_row_and_not_again(base: BaseDir) -> None:
+    one = meter(base, same_call=2)
+    for _ in range(9):
+        one.begin("/v1/messages", ASK).answered(529, {})  # the program tries again, and may
+    answer(one.begin("/v1/messages", ASK), output_tokens=1)
+    answer(one.begin("/v1/messages", ASK + b" "), output_tokens=1)
+    for _ in range(2):
+        answer(one.begin("/v1/messages", ASK), output_tokens=1)
+    assert "same_call" in one.begin("/v1/messages", ASK).refusal
+    assert Path(base.soldiers, "soldier-1.stopped").read_text() == "same_call"
+    assert not one.begin("/v1/messages", ASK + b" ").refusal
+
+
 def test_soldiers_together_stay_within_the_day(base: BaseDir) -> None:
     limit = float(MAY_COST) * 2.5
     ones = [meter(base, f"soldier-{n}", day_usd=limit) for n in range(5)]

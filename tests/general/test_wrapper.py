@@ -106,6 +106,15 @@ def test_its_own_limit_ends_the_whole_tree(post: Post) -> None:
     assert tree.members(-1, ID) == {}
 
 
+def test_one_that_makes_the_same_call_again_and_again_is_ended(post: Post) -> None:
+    call = (
+        '{"type":"assistant","message":{"content":[{"type":"tool_use","id":"%s","name":"Bash"}]}}'
+    )
+    script = f"for one in 1 2 3; do printf '{call}\\n' $one; done; sleep 1000"
+    ended = post.run(script, engine="claude", same_call=3)
+    assert (ended["reason"], ended["signal"]) == ("same_call", signal.SIGTERM)
+
+
 def test_frozen_time_does_not_count(post: Post) -> None:
     limits: dict[str, Any] = {"timeout_seconds": 0.1, "no_progress_seconds": 0.1}
     post.write("touch up; sleep 1000", **limits, frozen_at=time.time())

@@ -270,7 +270,7 @@ def test_one_task_is_frozen_and_thawed_by_itself(court: Court) -> None:
 
 def test_retry_makes_a_new_task_of_an_old_one(court: Court) -> None:
     king = court.king()
-    court.send(event(repo="acme/api", payload={"number": 7}, trust="bot", trace_id="a" * 32))
+    court.send(event(repo="acme/api", payload={"number": 7}, trust="fork", trace_id="a" * 32))
     king.step()
     court.report(result())
     court.send(sent := command("retry", task_id=TASK, fresh=True))
@@ -280,7 +280,7 @@ def test_retry_makes_a_new_task_of_an_old_one(court: Court) -> None:
     task = court.all("tasks")[1]
     assert (task["original_task_id"], task["fresh"], task["event_id"]) == (TASK, True, "evt-test-1")
     assert (task["type"], task["payload"]) == ("github.pr.comment", {"number": 7})
-    assert (task["repo"], task["trust"], task["trace_id"]) == ("acme/api", "bot", "a" * 32)
+    assert (task["repo"], task["trust"], task["trace_id"]) == ("acme/api", "fork", "a" * 32)
     start = court.all("messages")[-1]
     assert (start["type"], start["task_id"], start["context"]) == ("thread_start", NEXT, {})
     court.report(result(2))

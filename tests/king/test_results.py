@@ -89,6 +89,7 @@ def test_proclamations_and_notices_go_to_their_channels_before_the_thread_closes
 
 @pytest.mark.parametrize("trust", [None, "outside", "fork", "bot"])
 def test_work_of_less_trusted_people_chooses_no_channel(court: Court, trust: str | None) -> None:
+    court.configure(king="bots: {start_work: ['*']}\n")
     king = court.king()
     court.send(event(trust=trust))
     king.step()

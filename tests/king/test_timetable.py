@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from kingdom.errors import TryLater
+from kingdom.models.result import Failed
 from tests.support.calls import observed
 from tests.support.court import Court
 from tests.support.full_disk import Refusing
-from tests.support.kingdom import counts, result
+from tests.support.kingdom import counts, event, result
 
 HOURLY = """\
 schedules:
@@ -74,6 +75,33 @@ def test_each_slot_once_across_restarts(hourly: Court) -> None:
         king.step()
         king.step()
     assert len(hourly.all("tasks")) == 3
+
+
+def test_a_schedule_that_keeps_failing_runs_once_a_day_until_it_works(hourly: Court) -> None:
+    king, made = hourly.king(), list[tuple[int, str]]()
+    for hour in range(48):
+        hourly.clock.advance(3600)
+        if hour == 10:
+            king = hourly.king()
+        king.step()
+        for id_ in sorted({one["id"] for one in hourly.all("tasks")} - {one for _, one in made}):
+            made.append((hour, id_))
+            hourly.report(Failed(task_id=id_, summary="", error="no", error_code="no_result"))
+            king.step()
+    assert [hour for hour, _ in made] == [0, 1, 2, 22, 42]
+    told = [one for one in hourly.all("messages") if one["id"].startswith("msg-limit-")]
+    assert len(told) <= 3, "once a day"
+    assert told[0]["content"].startswith("gen-test has failed ")
+    assert "times in a row on schedule-hourly, so it runs once a day" in told[0]["content"]
+    retry = {"command": "retry", "task_id": made[-1][1]}
+    hourly.send(event(type="kingdom.command", source="cli", payload=retry))
+    king.step()
+    hourly.report(result(task_id=hourly.all("tasks")[-1]["id"]))
+    king.step()
+    before = len(hourly.all("tasks"))
+    hourly.clock.advance(3600)
+    king.step()
+    assert len(hourly.all("tasks")) == before + 1
 
 
 def test_its_result_has_no_event_to_end(hourly: Court) -> None:

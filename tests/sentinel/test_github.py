@@ -49,6 +49,7 @@ def test_a_review_request_becomes_an_event_with_all_that_is_known(
         "author": "ann",
         "state": "open",
         "draft": False,
+        "by_bot": False,
         "head_sha": f"{42:040x}",
         "head_branch": "topic",
         "base_branch": "main",
@@ -108,6 +109,7 @@ def test_trust_is_that_of_the_author_and_of_where_commits_come_from(
     hub.notify(5)
     scene.look()
     assert scene.only()["trust"] == trust
+    assert scene.only()["payload"]["by_bot"] is (trust == "bot")
 
 
 def test_who_mentions_us_counts_too_not_only_whose_pull_request_it_is(

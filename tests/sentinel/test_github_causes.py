@@ -136,3 +136,22 @@ def test_a_mention_that_names_no_comment_is_the_author_s_at_the_opening_only(
     scene.look()
     assert [trust for _, _, trust in told(scene, 5)] == ["member", "member"]
     assert [trust for _, _, trust in told(scene, 6)] == ["outside", "outside"]
+
+
+@pytest.mark.parametrize(
+    ("author", "commenter", "by_bot"),
+    [
+        ("renovate[bot]", "ann", False),
+        ("ann", "renovate[bot]", True),
+        ("renovate[bot]", "kingdom-bot", True),  # it pushed after we had commented
+        ("ann", "kingdom-bot", False),
+    ],
+)
+def test_who_caused_it_tells_whether_a_bot_did(
+    scene: Scene, hub: Notifying, author: str, commenter: str, by_bot: bool
+) -> None:
+    hub.pull(5, user={"login": author})
+    link = hub.comment(5, 9, by=commenter)
+    hub.notify(5, reason="mention", subject={"latest_comment_url": link})
+    scene.look()
+    assert scene.only()["payload"]["by_bot"] is by_bot

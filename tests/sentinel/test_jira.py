@@ -215,7 +215,7 @@ def test_of_several_comments_all_are_told_and_the_least_trusted_author_counts(
     event = wide.events()[-1]
     assert (event["type"], event["trust"]) == ("jira.ticket.commented", trust)
     told = event["payload"]
-    assert (told["comment"], told["comment_by"]) == ("Hm.", "Ann")
+    assert (told["comment"], told["comment_by"], told["by_bot"]) == ("Hm.", "Ann", False)
     earlier = told["earlier_comments"]
     assert [one["comment"].split()[1] for one in earlier] == others[::-1]
     assert all(len(one["comment"]) <= 2000 for one in earlier)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from kingdom.engines import account as accounts
 from kingdom.engines.json_lines import Entry, number, part, text
+from kingdom.engines.same_call import Call
 
 TOKENS = {
     "input": ("input_tokens", "inputTokens"),
@@ -16,6 +18,7 @@ TOKENS = {
     "cache_creation": ("cache_creation_input_tokens", "cacheCreationInputTokens"),
 }
 SYNTHETIC = "<synthetic>"  # the program's own words in the model's place
+_WAITING = ("BashOutput", "TaskOutput")  # for something that runs; its time is limited otherwise
 # Tool results are most of a log and tell nothing here; they are not taken apart.
 _TELLING = re.compile(rb'"type":\s*"(?:assistant|result|rate_limit_event|system)"')
 
@@ -99,3 +102,14 @@ def tokens(usage: Entry) -> dict[str, int]:
         name: int(next((number(usage, key) for key in keys if key in usage), 0))
         for name, keys in TOKENS.items()
     }
+
+
+def calls(line: bytes) -> Iterator[Call]:
+    """What a line tells of the tools that are used."""
+    entry = entry_of(line) if b'"tool_use"' in line else {}
+    if entry.get("type") != "assistant":
+        return
+    for block in blocks(part(entry, "message"), "tool_use"):
+        name = text(block, "name")
+        what = "" if name in _WAITING else json.dumps([name, block.get("input")], sort_keys=True)
+        yield Call(text(entry, "parent_tool_use_id"), text(block, "id"), what)

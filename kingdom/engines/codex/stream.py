@@ -8,13 +8,15 @@ An item of the type `error` is a warning, and no failure.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from kingdom.engines import account as accounts
 from kingdom.engines.account import entry_of
 from kingdom.engines.json_lines import Entry, number, part, text
+from kingdom.engines.same_call import Call
 
 # What a soldier does, each a turn; the program does not tell how often the model answered.
 DEEDS = (
@@ -25,6 +27,8 @@ DEEDS = (
     "mcp_tool_call",
     "web_search",
 )
+_CALLS = ("command_execution", "mcp_tool_call", "web_search")
+_OF_ONE_CALL = ("id", "aggregated_output", "exit_code", "status", "result", "error")
 # Written so by the program; inside of a command's output the quotes are escaped.
 DEED = re.compile(
     rb'\{"type":"item\.\w+","item":\{"id":"([^"]{1,100})","type":"(?:%s)"'
@@ -92,3 +96,12 @@ def spent(account: Account, earlier: Mapping[str, object]) -> dict[str, int]:
     if any(total[name] < before[name] for name in total):
         return total  # a version that does not add up, or another session
     return {name: total[name] - before[name] for name in total}
+
+
+def calls(line: bytes) -> Iterator[Call]:
+    """What a line tells of the tools that are used."""
+    entry = entry_of(line) if b'"item.completed"' in line else {}
+    item = part(entry, "item")
+    if text(item, "type") in _CALLS:
+        what = {name: value for name, value in item.items() if name not in _OF_ONE_CALL}
+        yield Call("", text(item, "id"), json.dumps(what, sort_keys=True))

@@ -4,6 +4,7 @@ Before a call, what it may cost is reserved; afterwards what it did cost counts 
 `state/soldiers/{soldier}.spent`, and all soldiers look and reserve under one lock, so that together
 they stay within the day's budget. A crash leaves a reservation, which counts until the attempt's
 own line is in `state/spending/`. A call that is refused leaves `.stopped`, with the limit's name.
+So does one that was answered too often in a row already, word for word the same.
 A usage limit that the model's side answers with closes the engine at once, for all soldiers.
 
 Prices are those of the model's list, and the dearest of them for a model that is not on it. They
@@ -12,6 +13,7 @@ decide when to stop; what an attempt cost is what its engine says.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import threading
@@ -22,6 +24,7 @@ from typing import Any
 
 from kingdom.clock import SystemClock
 from kingdom.engines.claude.limits import is_limit, reset_in
+from kingdom.engines.same_call import SAME_CALL
 from kingdom.engines.sandbox.bubblewrap import STOPPED
 from kingdom.engines.standing import LIMIT, Standings
 from kingdom.failures import FAILURES
@@ -68,8 +71,8 @@ def _price(model: str) -> tuple[Decimal, Decimal]:
 
 
 class Meter:
-    """`limits`: `usd` and `tokens` of this attempt, and `day`, `day_usd`, `general_usd`; each may
-    be missing."""
+    """`limits`: `usd`, `tokens` and `same_call` of this attempt, and `day`, `day_usd`,
+    `general_usd`; each may be missing."""
 
     def __init__(
         self,
@@ -92,20 +95,34 @@ class Meter:
         self._lock = Lock(base.path("state", _LOCK))
         self._here = threading.Lock()
         self._spent, self._reserved, self._tokens = NOTHING, NOTHING, 0
+        self._same_call = limits.get(SAME_CALL)
+        self._last, self._times = b"", 0  # what was answered last, and how often in a row
 
     def begin(self, path: str, body: bytes) -> Call:
         model, reserve = _estimate(body) if _asks_model(path) else ("", None)
         if reserve is None:
             return Call(None, "", NOTHING)
+        digest = hashlib.sha256(body).digest()
         with self._here, self._lock:
-            limit = self._exceeded(reserve)
+            limit = self._repeats(digest) or self._exceeded(reserve)
             if not limit:
                 self._reserved += reserve
                 self._write()
         if limit:
             disk.replace(self._path(STOPPED), limit.encode(), sync=False)
             return Call(None, model, NOTHING, f"The limit of the {limit} does not allow this call.")
-        return Call(self, model, reserve)
+        return Call(self, model, reserve, digest=digest)
+
+    def _repeats(self, digest: bytes) -> str:
+        if self._same_call is None or digest != self._last:
+            return ""
+        return SAME_CALL if self._times >= self._same_call else ""
+
+    def note_answer(self, digest: bytes) -> None:
+        """A call that failed is tried again, and rightly so; this one was answered."""
+        with self._here:
+            self._times = self._times + 1 if digest == self._last else 1
+            self._last = digest
 
     def _path(self, suffix: str) -> str:
         return os.path.join(self._base.soldiers, self._soldier + suffix)
@@ -165,12 +182,18 @@ class Call:
     status = 402
 
     def __init__(
-        self, meter: Meter | None, model: str, reserve: Decimal, refusal: str = ""
+        self,
+        meter: Meter | None,
+        model: str,
+        reserve: Decimal,
+        refusal: str = "",
+        digest: bytes = b"",
     ) -> None:
         self.refusal = refusal  # why it may not be made
         self._meter = meter
         self._model = model
         self._reserve = reserve
+        self._digest = digest
         self._failed = True  # until it is answered
         self._usage: dict[str, int] = {}
         self._rest = b""
@@ -179,6 +202,8 @@ class Call:
     def answered(self, status: int, headers: Mapping[str, str]) -> None:
         self._failed = status >= 400
         self._limited_by = headers if status == 429 else None
+        if self._meter is not None and not self._failed:
+            self._meter.note_answer(self._digest)
 
     def read(self, part: bytes) -> None:
         """A part of the answer, as it passes."""

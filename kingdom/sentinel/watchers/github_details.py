@@ -16,7 +16,7 @@ from kingdom.clients.github_faults import GitHubRefused
 from kingdom.models.event import Event
 from kingdom.models.fields import read_timestamp
 from kingdom.models.priority import priority_of
-from kingdom.sentinel.trust import Judged, lowest, named, of_author, of_pull
+from kingdom.sentinel.trust import Judged, is_bot, lowest, named, of_author, of_pull
 from kingdom.sentinel.watchers.github_reading import head_and_base, login_of, type_of
 from kingdom.settings.sentinel import Trusted
 
@@ -63,6 +63,7 @@ class Details:
             details |= {"comment_url": comment.get("html_url"), "by": login_of(comment)}
         elif not _is_by_author(event, subject, comment_url):
             trusts.append(Judged("outside", "GitHub does not say who caused it"))
+        details["by_bot"] = self._is_by_bot(subject, comment)
         if isinstance(subject.get("html_url"), str):
             details["url"] = subject["html_url"]
         known = {name: value for name, value in details.items() if value is not None}
@@ -99,9 +100,15 @@ class Details:
             if isinstance(one, dict) and one.get("url") != comment_url and not self._is_ours(one):
                 yield self._judged("comment of", one, event)
 
+    def _is_by_bot(self, subject: Mapping[str, Any], comment: Mapping[str, Any] | None) -> bool:
+        """Whether a bot caused it, as far as anybody can tell: GitHub tells nobody of what they
+        wrote themselves, so behind a comment of ours it is whoever wrote the subject."""
+        is_ours = comment is not None and not is_bot(comment) and self._is_ours(comment)
+        return is_bot(subject if comment is None or is_ours else comment)
+
     def _is_ours(self, comment: Mapping[str, Any]) -> bool:
-        by_bot = of_author(comment, "", self._trusted()) == "bot"
-        return self._hub.is_mine(Posted("", author=login_of(comment) or "", by_bot=by_bot))
+        author, by_bot = login_of(comment) or "", is_bot(comment)
+        return self._hub.is_mine(Posted("", author=author, by_bot=by_bot))
 
     def _is_wanted(self, event: Event, subject: Mapping[str, Any]) -> bool:
         """Whether a review is still asked for: whoever comments may have asked at the same time."""

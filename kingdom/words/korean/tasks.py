@@ -57,6 +57,15 @@ OF_TASKS: dict[str, tuple[str, str]] = {
         "사람이 취소했습니다.",
         "다시 시작하려면: kingdom retry TASK",
     ),
+    "superseded": (
+        "풀 리퀘스트가 바뀌어, 새 버전으로 대신 일합니다.",
+        "그래도 이 버전으로 일하려면: kingdom retry TASK",
+    ),
+    "same_call": (
+        "병사가 같은 호출을 거듭 되풀이했습니다.",
+        "무엇이었는지 보려면: kingdom logs SOLDIER. 한도는 장군의 manifest에 있는 "
+        "limits.same_call 값입니다. 그런 뒤: kingdom retry TASK",
+    ),
     "prompt_too_large": (
         "이 작업의 프롬프트가 엔진이 받을 수 있는 것보다 큽니다.",
         "payload를 줄이거나, 내용을 옮겨 적는 대신 파일 이름을 적으십시오.",
