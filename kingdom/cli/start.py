@@ -79,14 +79,17 @@ def start(call: Call, base: BaseDir, only: list[str], *, foreground: bool = Fals
 
 
 def suite_of(call: Call, base: BaseDir, only: list[str]) -> Suite:
-    """What is to run; from here on the base directory has files of this version."""
+    """What is to run; from here on the base directory has files and rights of this version."""
     from kingdom.clock import SystemClock
+    from kingdom.ops.starting import close_to_others
     from kingdom.ops.suite import Suite
     from kingdom.runtime.config import LiveConfig
     from kingdom.store.formats import write_format
 
     suite = Suite(LiveConfig(base, dict(call.environment), SystemClock()), only)
     write_format(base)
+    if closed := close_to_others(base, suite.config.current.settings.system):
+        print(f"Other users can no longer look into: {', '.join(closed)}.")
     return suite
 
 

@@ -46,7 +46,7 @@ def _write(base: BaseDir) -> None:
         return
     disk.make_directory(_place(base))
     disk.replace(path, text)
-    disk.set_mode(path, 0o755)
+    disk.set_mode(path, 0o700)
 
 
 def argv() -> list[str]:

@@ -19,6 +19,7 @@ from kingdom.errors import InvalidFile
 from kingdom.models.base import Record
 from kingdom.models.ids import is_id
 from kingdom.models.reading import parse
+from kingdom.ownership import foreign_owner
 from kingdom.store import disk
 from kingdom.store.paths import REASON_SUFFIX
 from kingdom.topology import DEAD, STREAMS
@@ -103,6 +104,8 @@ class Intake:
                 raise
             code, what, remedy = _UNREADABLE[error.errno]
             raise InvalidFile(f"{path}: {what}.", remedy=f"{remedy}.", code=code) from None
+        if (owner := foreign_owner(facts, self._places.base.queue)) is not None:
+            raise not_taken_from(owner, path)
         return data, disk.stamp_of(facts)
 
     def condemn(self, stream: str, path: str, fault: InvalidFile) -> str:
@@ -177,6 +180,15 @@ class Intake:
 
 def reason_path(path: str) -> str:
     return path + REASON_SUFFIX
+
+
+def not_taken_from(owner: str, path: str) -> InvalidFile:
+    return InvalidFile(
+        f"{path}: it belongs to {owner}, who may not hand in work here.",
+        remedy="To accept it, copy it as the kingdom's user; for a group of people, set `group` in "
+        "config/local/system.yaml.",
+        code="foreign_owner",
+    )
 
 
 def refused_by_disk(path: str, error: OSError) -> InvalidFile:
