@@ -61,6 +61,7 @@ def start(call: Call, base: BaseDir, only: list[str], *, foreground: bool = Fals
         code = by_systemd.start(base, suite, manager, foreground=foreground)
         if forget_measurements(base, suite):
             print(UNMEASURED)
+        _name_unusable(suite)
         _say_what_is_missing(suite, judged(base, call.environment), base)
         return code
     if foreground:
@@ -74,8 +75,9 @@ def start(call: Call, base: BaseDir, only: list[str], *, foreground: bool = Fals
         say(f"{name} has not shown life yet. See: kingdom logs {name}")
     for problem in dict.fromkeys(started.failed.values()):
         _explain(base, [name for name, why in started.failed.items() if why == problem], problem)
+    unusable = _name_unusable(suite)
     _say_what_is_missing(suite, call.environment, base)
-    return EXIT_FAILED if started.failed or started.silent else EXIT_DONE
+    return EXIT_FAILED if started.failed or started.silent or unusable else EXIT_DONE
 
 
 def suite_of(call: Call, base: BaseDir, only: list[str]) -> Suite:
@@ -83,14 +85,24 @@ def suite_of(call: Call, base: BaseDir, only: list[str]) -> Suite:
     from kingdom.clock import SystemClock
     from kingdom.ops.starting import close_to_others
     from kingdom.ops.suite import Suite
+    from kingdom.ops.trusted_files import refuse_open_program
     from kingdom.runtime.config import LiveConfig
     from kingdom.store.formats import write_format
 
+    refuse_open_program()
     suite = Suite(LiveConfig(base, dict(call.environment), SystemClock()), only)
     write_format(base)
     if closed := close_to_others(base, suite.config.current.settings.system):
         print(f"Other users can no longer look into: {', '.join(closed)}.")
     return suite
+
+
+def _name_unusable(suite: Suite) -> bool:
+    """Whether there is a general package that cannot be used; events that may be for it wait."""
+    unusable = suite.config.current.unusable
+    for name, fault in unusable.items():
+        say(f"{name} is not started: {fault}")
+    return bool(unusable)
 
 
 def _explain(base: BaseDir, names: list[str], problem: str) -> None:

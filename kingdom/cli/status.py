@@ -104,6 +104,9 @@ def facts(found: dict[str, Any]) -> Iterator[str]:
     if found["config_problem"]:
         kept = " Until then the last good one is in force." if found["roles"] else ""
         yield f"config     {found['config_problem']}{kept}"
+    for name, fault in found["general_problems"].items():
+        kept = "keeps its last good package" if _is_there(found, name) else "is not used"
+        yield f"general    {name} {kept}: {fault}"
     if found["disk_problem"]:
         yield f"disk       {found['disk_problem']}"
     if found["clock_problem"]:
@@ -127,6 +130,10 @@ def facts(found: dict[str, Any]) -> Iterator[str]:
         yield f"metrics    {found['metrics']}"
     yield f"queues     {_queues(found['queues'])}"
     yield from _held(found)
+
+
+def _is_there(found: dict[str, Any], name: str) -> bool:
+    return any(role["name"] == name for role in found["roles"])
 
 
 def _files(files: list[dict[str, str]]) -> Iterator[str]:

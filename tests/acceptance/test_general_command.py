@@ -144,7 +144,7 @@ def test_all_faults_are_named_with_file_line_and_key(base: BaseDir) -> None:
 def test_what_a_role_would_refuse_is_a_fault_here_too(base: BaseDir, files: dict[str, str]) -> None:
     package(own(base, "gen-docs"), **files)
     with pytest.raises(ConfigurationError):
-        load_config(base, {})
+        load_config(base, {}).general("gen-docs")
     assert any(one.faults for one in packages(base))
     assert kingdom("general", "validate", base=base).code == 2
 

@@ -260,8 +260,8 @@ def test_settings_do_not_change() -> None:
         (
             "system",
             "zzz: 1",
-            "Known here: timezone, language, durability, bus, group, delivery, runtime, git, memory, "
-            "progress, outbound.",
+            "Known here: timezone, language, durability, bus, group, delivery, runtime, git, "
+            "memory, progress, outbound.",
         ),
         (
             "local/king",
