@@ -13,17 +13,30 @@ import os
 import pwd
 import stat
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
 ROOT = 0
-NOBODY_ELSE = ()
-
-SharedGroup = Callable[[], int | None]  # asked for only where it matters
 
 
 def no_group() -> int | None:
     return None
+
+
+@dataclass(frozen=True)
+class Trusted:
+    """Who may write a file besides this user and root."""
+
+    owners: tuple[int, ...] = ()
+    group: Callable[[], int | None] = no_group  # asked for only where it matters
+
+    @property
+    def without_group(self) -> Trusted:
+        return Trusted(self.owners)
+
+
+NOBODY_ELSE = Trusted()
 
 
 class OthersMayWrite(NamedTuple):
@@ -35,19 +48,16 @@ class OthersMayWrite(NamedTuple):
 
 
 def others_may_write(
-    path: str,
-    facts: os.stat_result,
-    group: SharedGroup = no_group,
-    owners: tuple[int, ...] = NOBODY_ELSE,
+    path: str, facts: os.stat_result, trusted: Trusted = NOBODY_ELSE
 ) -> OthersMayWrite | None:
-    """Why this file or directory is not to be trusted; None if it is. Members of the group, and
-    these further owners, may write it."""
-    trusted, mode = (os.geteuid(), ROOT, *owners), facts.st_mode
-    if facts.st_uid not in trusted and not is_member(facts.st_uid, group()):
-        return OthersMayWrite(path, f"it belongs to {user_name(facts.st_uid)}", _give(path, facts))
+    """Why this file or directory is not to be trusted; None if it is."""
+    users, mode = (os.geteuid(), ROOT, *trusted.owners), facts.st_mode
+    if facts.st_uid not in users and not is_member(facts.st_uid, trusted.group()):
+        return OthersMayWrite(path, f"it belongs to {user_name(facts.st_uid)}", _give(path))
     if mode & stat.S_IWOTH:
         return OthersMayWrite(path, "every user of this machine may write it", _close(path, "go-w"))
-    if mode & stat.S_IWGRP and facts.st_gid != group() and not _is_private(facts.st_gid, trusted):
+    is_shared = mode & stat.S_IWGRP and facts.st_gid != trusted.group()
+    if is_shared and not _is_private(facts.st_gid, users):
         sentence = f"the group {group_name(facts.st_gid)} may write it"
         return OthersMayWrite(path, sentence, _close(path, "g-w"))
     return None
@@ -57,11 +67,8 @@ def _close(path: str, letters: str) -> str:
     return f"chmod {letters} {_quoted(path)}"
 
 
-def _give(path: str, facts: os.stat_result) -> str:
-    me = os.geteuid()
-    if me == ROOT:  # most likely another's kingdom, and the wrong user
-        return f"sudo -u {user_name(facts.st_uid)} kingdom …, or: chown -R root {_quoted(path)}"
-    return f"sudo chown {user_name(me)} {_quoted(path)}"
+def _give(path: str) -> str:
+    return f"sudo chown {user_name(os.geteuid())} {_quoted(path)}"
 
 
 def _quoted(path: str) -> str:
@@ -81,7 +88,7 @@ def is_member(user: int, group: int | None) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _is_private(group: int, trusted: tuple[int, ...]) -> bool:
+def _is_private(group: int, of: tuple[int, ...]) -> bool:
     """Whether nobody else is a member of it."""
     try:
         members = grp.getgrgid(group).gr_mem
@@ -90,7 +97,7 @@ def _is_private(group: int, trusted: tuple[int, ...]) -> bool:
     users = {account.pw_name: account for account in pwd.getpwall()}
     primary = (one.pw_uid for one in users.values() if one.pw_gid == group)
     named = (users[name].pw_uid if name in users else -1 for name in members)
-    return all(user in trusted for user in (*primary, *named))
+    return all(user in of for user in (*primary, *named))
 
 
 def foreign_owner(facts: os.stat_result, queue: str) -> str | None:

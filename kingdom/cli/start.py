@@ -50,6 +50,7 @@ def start(call: Call, base: BaseDir, only: list[str], *, foreground: bool = Fals
     from kingdom.ops.starting import forget_measurements, refuse_second, refuse_unfit_disk, run_here
     from kingdom.ops.starting import start as start_in_background
     from kingdom.ops.systemd.manager import keeper
+    from kingdom.ops.trusted_files import refuse_to_obey_another
 
     refuse_second(base)
     refuse_unfit_disk(base)
@@ -64,6 +65,7 @@ def start(call: Call, base: BaseDir, only: list[str], *, foreground: bool = Fals
         _name_unusable(suite)
         _say_what_is_missing(suite, judged(base, call.environment), base)
         return code
+    refuse_to_obey_another(base)
     if foreground:
         return run_here(base, suite, dict(call.environment))
     started = start_in_background(base, suite, dict(call.environment))
@@ -92,8 +94,7 @@ def suite_of(call: Call, base: BaseDir, only: list[str]) -> Suite:
     refuse_open_program()
     suite = Suite(LiveConfig(base, dict(call.environment), SystemClock()), only)
     write_format(base)
-    if closed := close_to_others(base, suite.config.current.settings.system):
-        print(f"Other users can no longer look into: {', '.join(closed)}.")
+    close_to_others(base, suite.config.current.settings.system)
     return suite
 
 

@@ -55,9 +55,9 @@ def refuse_second(base: BaseDir) -> None:
         raise AlreadyRuns(WARDEN, seat.holder(), base)
 
 
-def close_to_others(base: BaseDir, system: SystemSettings) -> list[str]:
-    """Which places of an earlier version were open to other users, and no longer are. The inbox is
-    opened to the group that the settings name."""
+def close_to_others(base: BaseDir, system: SystemSettings) -> None:
+    """Also what an earlier version left open. The inbox is opened to the group that the settings
+    name."""
     group = system.group_id
     if group is not None and os.geteuid() != 0 and group not in (os.getegid(), *os.getgroups()):
         me = user_name(os.geteuid())
@@ -65,7 +65,7 @@ def close_to_others(base: BaseDir, system: SystemSettings) -> list[str]:
             f"`group` in system.yaml is {system.group}, and {me} is not a member of it.",
             remedy=f"Type: sudo usermod -aG {system.group} {me}; then log in again.",
         )
-    return set_rights(base, group)
+    set_rights(base, group)
 
 
 def forget_measurements(base: BaseDir, suite: Suite) -> bool:

@@ -7,47 +7,67 @@ they are read; here all of them are found, for `doctor`, and the program is refu
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterator
 
 import kingdom
 from kingdom.errors import ConfigurationError, KingdomError
-from kingdom.ownership import OthersMayWrite, SharedGroup, no_group, others_may_write
+from kingdom.ownership import (
+    NOBODY_ELSE,
+    ROOT,
+    OthersMayWrite,
+    Trusted,
+    others_may_write,
+    user_name,
+)
 from kingdom.runtime import own_command
-from kingdom.settings.loading import shared_group
+from kingdom.settings.loading import trusted_in
 from kingdom.store.paths import BaseDir
 
 _PROGRAM = os.path.dirname(os.path.abspath(kingdom.__file__))
 
 
-def group_of(base: BaseDir) -> SharedGroup:
-    """None also where the settings cannot be read; that is told elsewhere."""
-    group = shared_group(base.config, {})
-
-    def known() -> int | None:
-        try:
-            return group()
-        except KingdomError:
-            return None
-
-    return known
-
-
 def found_open(base: BaseDir) -> Iterator[OthersMayWrite]:
     """All of them."""
-    group = group_of(base)
+    trusted = _trusted(base)
     for path in (base.root, *_below(base.config)):
-        is_system = os.path.basename(path) == "system.yaml"  # it names the group
-        yield from _open(path, no_group if is_system else group)
+        names_the_group = os.path.basename(path) == "system.yaml"
+        yield from _open(path, trusted.without_group if names_the_group else trusted)
     for path in _below(os.path.dirname(own_command.path_of(base))):
-        yield from _open(path)
+        yield from _open(path, trusted.without_group)
     yield from _open_program()
 
 
 def open_in_package(base: BaseDir, directory: str) -> Iterator[OthersMayWrite]:
     """Of one general, and of the directory that it lies in."""
-    group = group_of(base)
     for path in (os.path.dirname(directory), *_below(directory)):
-        yield from _open(path, group)
+        yield from _open(path, _trusted(base))
+
+
+def _trusted(base: BaseDir) -> Trusted:
+    """Without a group where the settings cannot be read; that is told elsewhere."""
+    found = trusted_in(base.config, {})
+
+    def group() -> int | None:
+        try:
+            return found.group()
+        except KingdomError:
+            return None
+
+    return Trusted(found.owners, group)
+
+
+def refuse_to_obey_another(base: BaseDir) -> None:
+    """Whoever owns a kingdom that root runs is root."""
+    owner = os.stat(base.root).st_uid
+    if os.geteuid() == ROOT != owner:
+        name = user_name(owner)
+        raise ConfigurationError(
+            f"{base.root} belongs to {name}, whose settings root does not obey.",
+            remedy=f"Run it as {name}: sudo -u {name} kingdom start; or: sudo chown -R root "
+            f"{shlex.quote(base.root)}",
+            code="others_may_write",
+        )
 
 
 def refuse_open_program() -> None:
@@ -64,7 +84,7 @@ def _open_program() -> Iterator[OthersMayWrite]:
     above = os.path.dirname(_PROGRAM)
     owner = os.stat(_PROGRAM).st_uid
     for path in (above, *_below(os.path.join(above, "bin")), *_below(_PROGRAM)):
-        yield from _open(path, owners=(owner,))
+        yield from _open(path, Trusted((owner,)))
 
 
 def _below(root: str) -> Iterator[str]:
@@ -74,11 +94,9 @@ def _below(root: str) -> Iterator[str]:
             yield os.path.join(directory, name)
 
 
-def _open(
-    path: str, group: SharedGroup = no_group, owners: tuple[int, ...] = ()
-) -> Iterator[OthersMayWrite]:
+def _open(path: str, trusted: Trusted = NOBODY_ELSE) -> Iterator[OthersMayWrite]:
     try:
-        found = others_may_write(path, os.stat(path), group, owners)
+        found = others_may_write(path, os.stat(path), trusted)
     except OSError:
         return  # it went meanwhile, or leads nowhere
     if found is not None:

@@ -15,13 +15,13 @@ from dataclasses import dataclass, field
 from kingdom.clock import Clock
 from kingdom.errors import ConfigurationError, KingdomError
 from kingdom.models.manifest import Manifest, read_manifest
-from kingdom.ownership import SharedGroup, no_group
+from kingdom.ownership import NOBODY_ELSE, Trusted
 from kingdom.settings.loading import (
     Settings,
     load_settings,
     read_trusted,
     refuse_open_directories,
-    shared_group,
+    trusted_in,
 )
 from kingdom.settings.model import FILES
 from kingdom.settings.yaml_file import MAX_BYTES
@@ -117,17 +117,17 @@ def load_config(
     """What is in force now, or `ConfigurationError` with the file, the key and what helps. Of a
     package that has a fault now, what it was `before` is kept."""
     settings = load_settings(base.config, environment)
-    group = shared_group(base.config, environment)
+    trusted = trusted_in(base.config, environment)
     generals, faults = {}, {}
     for name, place in sorted(_packages(base).items()):
         try:
-            generals[name] = _general(name, place, group)
+            generals[name] = _general(name, place, trusted)
         except ConfigurationError as fault:
             faults[name] = fault
             if before and name in before:
                 generals[name] = before[name]
     _refuse_rivals(generals)
-    return Config(settings, generals, guide_of(base, group), faults)
+    return Config(settings, generals, guide_of(base, trusted), faults)
 
 
 def _packages(base: BaseDir) -> dict[str, str]:
@@ -155,10 +155,10 @@ def _package_roots(base: BaseDir) -> tuple[str, str]:
     return os.path.join(base.config, "generals"), os.path.join(base.config, "local", "generals")
 
 
-def _general(name: str, directory: str, group: SharedGroup) -> General:
-    refuse_open_directories(group, os.path.dirname(directory), directory)
+def _general(name: str, directory: str, trusted: Trusted) -> General:
+    refuse_open_directories(trusted, os.path.dirname(directory), directory)
     path = os.path.join(directory, MANIFEST)
-    manifest = read_manifest(_needed(path, group), path)
+    manifest = read_manifest(_needed(path, trusted), path)
     if manifest.name != name:
         raise ConfigurationError(
             f"{path}: `name` is {manifest.name}, but its directory is {name}.",
@@ -166,15 +166,15 @@ def _general(name: str, directory: str, group: SharedGroup) -> General:
         )
     _refuse_own_types(manifest, path)
     prompt_path = os.path.join(directory, PROMPT)
-    prompt = _text(_needed(prompt_path, group), prompt_path)
+    prompt = _text(_needed(prompt_path, trusted), prompt_path)
     _refuse_unknown_placeholders(prompt, prompt_path)
     soul_path = os.path.join(directory, SOUL)
-    soul = read_trusted(soul_path, group)
+    soul = read_trusted(soul_path, trusted)
     return General(manifest, directory, prompt, None if soul is None else _text(soul, soul_path))
 
 
-def _needed(path: str, group: SharedGroup) -> bytes:
-    data = read_trusted(path, group)
+def _needed(path: str, trusted: Trusted) -> bytes:
+    data = read_trusted(path, trusted)
     if data is None:
         raise ConfigurationError(
             f"{os.path.dirname(path)}: a general package without {os.path.basename(path)}.",
@@ -192,11 +192,11 @@ def _text(data: bytes, path: str) -> str:
         raise ConfigurationError(f"{path}: it is not UTF-8.", remedy="Save it as UTF-8.") from None
 
 
-def guide_of(base: BaseDir, group: SharedGroup = no_group) -> str:
+def guide_of(base: BaseDir, trusted: Trusted = NOBODY_ELSE) -> str:
     """What every soldier is told."""
     for place in (os.path.join(base.config, "local"), base.config):
         path = os.path.join(place, GUIDE)
-        data = read_trusted(path, group)
+        data = read_trusted(path, trusted)
         if data is not None:
             return _text(data, path)
     return ""

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
 from kingdom.errors import ConfigurationError
-from kingdom.ownership import OthersMayWrite, SharedGroup, no_group, others_may_write
+from kingdom.ownership import NOBODY_ELSE, ROOT, OthersMayWrite, Trusted, others_may_write
 from kingdom.settings.chamberlain import ChamberlainSettings
 from kingdom.settings.envoy import EnvoySettings
 from kingdom.settings.king import KingSettings
@@ -61,8 +62,8 @@ class Settings:
 def load_settings(config_dir: str, environment: Mapping[str, str]) -> Settings:
     """The settings in force for this configuration directory. Missing files are all defaults."""
     directory = os.path.abspath(config_dir)
-    group = shared_group(directory, environment)
-    refuse_open_directories(group, os.path.dirname(directory), directory, _local(directory))
+    trusted = trusted_in(directory, environment)
+    refuse_open_directories(trusted, os.path.dirname(directory), directory, _local(directory))
     models: dict[str, Any] = {}
     sources: dict[str, str] = {}
     for name, model in FILES.items():
@@ -90,10 +91,11 @@ def _layers(
 ) -> Layers[Section]:
     layers = Layers(model)
     # The file that names the group cannot be one that a group may write.
-    group = no_group if name == _SYSTEM else shared_group(directory, environment)
+    trusted = trusted_in(directory, environment)
+    trusted = trusted.without_group if name == _SYSTEM else trusted
     for place in (directory, _local(directory)):
         path = os.path.join(place, f"{name}.yaml")
-        data = read_trusted(path, group)
+        data = read_trusted(path, trusted)
         if data is not None:
             layers.add(read_document(data, path))
     for variable, file, key in VARIABLES:
@@ -106,8 +108,9 @@ def _local(directory: str) -> str:
     return os.path.join(directory, "local")
 
 
-def shared_group(config_dir: str, environment: Mapping[str, str]) -> SharedGroup:
-    """The group that `system.yaml` names, read when somebody asks."""
+def trusted_in(config_dir: str, environment: Mapping[str, str]) -> Trusted:
+    """The group that `system.yaml` names, read when it matters. Root looks after the kingdoms of
+    others: there the owner of the base directory may write its files."""
 
     @cache
     def group() -> int | None:
@@ -115,14 +118,18 @@ def shared_group(config_dir: str, environment: Mapping[str, str]) -> SharedGroup
         assert isinstance(system, SystemSettings)
         return system.group_id
 
-    return group
+    owners: tuple[int, ...] = ()
+    if os.geteuid() == ROOT:
+        with suppress(OSError):
+            owners = (os.stat(os.path.dirname(os.path.abspath(config_dir))).st_uid,)
+    return Trusted(owners, group)
 
 
-def refuse_open_directories(group: SharedGroup, *paths: str) -> None:
+def refuse_open_directories(trusted: Trusted, *paths: str) -> None:
     """Whoever may write a directory can put another file in the place of any in it."""
     for path in paths:
         try:
-            open_to = others_may_write(path, os.stat(path), group)
+            open_to = others_may_write(path, os.stat(path), trusted)
         except OSError:
             continue  # reading what is in it says what is wrong
         if open_to is not None:
@@ -137,11 +144,11 @@ def not_obeyed(found: OthersMayWrite) -> ConfigurationError:
     )
 
 
-def read_trusted(path: str, group: SharedGroup = no_group) -> bytes | None:
+def read_trusted(path: str, trusted: Trusted = NOBODY_ELSE) -> bytes | None:
     """The same as `read_if_there`, for what decides what runs here: refused if others may write
     it."""
     data, facts = _read(path)
-    if facts is not None and (open_to := others_may_write(path, facts, group)) is not None:
+    if facts is not None and (open_to := others_may_write(path, facts, trusted)) is not None:
         raise not_obeyed(open_to)
     return data
 

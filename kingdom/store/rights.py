@@ -61,34 +61,29 @@ def refuse_irregular(descriptor: int, path: str) -> os.stat_result:
     return facts
 
 
-def set_rights(base: BaseDir, group: int | None) -> list[str]:
-    """Other users cannot look into any place; members of the group can put files into the inbox.
-    Returns the places that others could look into before."""
-    found = []
+def set_rights(base: BaseDir, group: int | None) -> None:
+    """Other users cannot look into any place; members of the group can put files into the inbox."""
     for place in PLACES:
         is_on_the_way = group is not None and INBOX.startswith(f"{place}/")
         mode = _PASSED_THROUGH if is_on_the_way else DIRECTORY_MODE
-        if _set_directory(base.path(place), mode, group if is_on_the_way else None):
-            found.append(place)
+        _set_directory(base.path(place), mode, group if is_on_the_way else None)
     _set_directory(base.path(INBOX), DIRECTORY_MODE if group is None else _SHARED, group)
     if group is not None and not os.stat(base.root).st_mode & stat.S_IXOTH:
         _set_directory(base.root, _PASSED_THROUGH, group)
-    return found
 
 
-def _set_directory(path: str, mode: int, group: int | None) -> bool:
-    """Whether others could look into it. What its owner may do there stays as it is."""
+def _set_directory(path: str, mode: int, group: int | None) -> None:
+    """For others; what its owner may do there stays as it is. One of another's is left alone."""
     try:
         facts = os.stat(path)
     except OSError:
-        return False
+        return
     now = stat.S_IMODE(facts.st_mode)
     wanted = now & stat.S_IRWXU | mode & ~stat.S_IRWXU
     if not stat.S_ISDIR(facts.st_mode) or facts.st_uid != os.geteuid():
-        return False
+        return
     with suppress(OSError):  # a disk that refuses is told of elsewhere
         if group is not None and facts.st_gid != group:
             os.chown(path, -1, group)
         if now != wanted:
             os.chmod(path, wanted)
-    return bool(now & ~wanted & (stat.S_IRWXG | stat.S_IRWXO))

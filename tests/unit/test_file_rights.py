@@ -19,7 +19,7 @@ from kingdom.ops.general_changes import new
 from kingdom.ops.generals import named
 from kingdom.ops.init import init
 from kingdom.ops.starting import close_to_others
-from kingdom.ownership import others_may_write
+from kingdom.ownership import Trusted, others_may_write
 from kingdom.runtime import own_command
 from kingdom.runtime.config import LiveConfig, load_config
 from kingdom.settings.system import SystemSettings
@@ -93,13 +93,15 @@ def write(path: str, text: str) -> None:
     os.chmod(path, 0o600)
 
 
-def test_directories_of_an_earlier_version_are_closed_once(realm: BaseDir) -> None:
+def test_directories_of_an_earlier_version_are_closed(base: BaseDir) -> None:
     for place in ("queue", "logs", "config"):
-        os.chmod(realm.path(place), 0o755)
-    os.chmod(realm.path("memory"), 0o500)
-    assert close_to_others(realm, SystemSettings()) == ["config", "queue", "logs"]
-    assert close_to_others(realm, SystemSettings()) == []
-    assert [mode(realm.path(one)) for one in ("queue", "memory")] == [0o700, 0o500]
+        os.makedirs(base.path(place), exist_ok=True)
+        os.chmod(base.path(place), 0o755)
+    os.mkdir(base.path("memory"))
+    os.chmod(base.path("memory"), 0o550)
+    close_to_others(base, SystemSettings())
+    modes = [mode(base.path(one)) for one in ("queue", "logs", "config", "memory")]
+    assert modes == [0o700, 0o700, 0o700, 0o500]
 
 
 @NEEDS_ROOT
@@ -138,7 +140,7 @@ def test_who_may_write_a_file(
     path.touch()
     os.chown(path, owner, group)
     path.chmod(bits)
-    found = others_may_write(str(path), path.stat(), lambda: shared)
+    found = others_may_write(str(path), path.stat(), Trusted(group=lambda: shared))
     assert (found and found.sentence) == said
 
 
