@@ -6,11 +6,13 @@ import ctypes
 import json
 import os
 import stat
+import sys
 from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
 
+from kingdom.__main__ import main
 from kingdom.bus.files.bus import FileBus
 from kingdom.cli.call import Call
 from kingdom.errors import ConfigurationError
@@ -244,6 +246,7 @@ def test_a_file_of_another_user_is_a_dead_letter(
     path = base.path("queue/events/pending/evt-test-1.json")
     with closing(FileBus(base, durable=False, clock=clock)) as bus:
         bus.publish("events", event("1"))
+        assert (mode(path), mode(os.path.dirname(path))) == (0o600, 0o700)
         os.chown(path, owner, -1)
     with closing(FileBus(base, durable=False, clock=clock)) as bus:
         taken = bus.claim("events", "king")
@@ -269,6 +272,16 @@ def test_root_can_look_after_another_user_s_queue(base: BaseDir) -> None:
 
 
 # Besides
+
+
+def test_programs_that_a_command_starts_have_its_umask() -> None:
+    def work() -> None:
+        os.umask(0)
+        sys.argv = ["kingdom", "version"]
+        main()
+        os._exit(os.umask(0))
+
+    assert in_child(work) == 0o077
 
 
 def test_no_other_process_reads_the_memory_of_a_command() -> None:
