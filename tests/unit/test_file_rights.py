@@ -34,7 +34,7 @@ from tests.support.kingdom import MovableClock, counts, event
 
 SYSTEM_USER = 1  # `daemon`, with a group of the same name and number, wherever there is Linux
 NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
-_PR_GET_DUMPABLE = 3
+_PR_GET_DUMPABLE, _PR_SET_DUMPABLE = 3, 4
 
 
 @pytest.fixture
@@ -285,10 +285,12 @@ def test_programs_that_a_command_starts_have_its_umask() -> None:
 
 
 def test_no_other_process_reads_the_memory_of_a_command() -> None:
+    libc = ctypes.CDLL(None)
+
     def work() -> None:
-        with suppress(ConfigurationError):  # there is none
+        libc.prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0)
+        with suppress(ConfigurationError):  # there is no kingdom
             Call([], None, {}, "/").base()
-        os._exit(ctypes.CDLL(None).prctl(_PR_GET_DUMPABLE, 0, 0, 0, 0))
+        os._exit(libc.prctl(_PR_GET_DUMPABLE, 0, 0, 0, 0))
 
     assert in_child(work) == 0
-    assert in_child(lambda: os._exit(ctypes.CDLL(None).prctl(_PR_GET_DUMPABLE, 0, 0, 0, 0))) == 1
