@@ -12,6 +12,7 @@
 venv=${KINGDOM_VENV:-$root/.venv}
 
 set_up() {
+    umask go-w # others may run what is installed, and never change it
     is_ready "${1-}" || (prepare "${1-}") || exit
     is_ready "${1-}" || fail "$venv changed while it was being set up: run this again."
     root=$recorded_root

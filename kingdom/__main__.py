@@ -14,6 +14,7 @@ _ROOM = 16 * 1024**2  # bytes
 
 
 def main() -> int:
+    os.umask(0o077)  # whatever is made from here on, also by programs, is this user's alone
     try:
         sys.dont_write_bytecode = not _has_room()
         if sys.argv[1:] in (["version"], ["--version"]):

@@ -29,4 +29,8 @@ class Call:
         return base
 
     def base_of_any_format(self) -> BaseDir:
+        """From here on this process has to do with a kingdom, and perhaps with its tokens."""
+        from kingdom.store.libc import keep_memory_private
+
+        keep_memory_private()
         return find_base_dir(self.base_dir, self.environment, self.working_dir)

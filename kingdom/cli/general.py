@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kingdom.cli.call import Call
@@ -16,6 +16,7 @@ from kingdom.errors import EXIT_DONE, EXIT_USAGE, UsageError
 
 if TYPE_CHECKING:
     from kingdom.ops.general_rights import Rights
+    from kingdom.models.manifest import Allowed
     from kingdom.ops.generals import Package
     from kingdom.store.paths import BaseDir
 
@@ -63,8 +64,9 @@ TEXTS = {
     "install": (
         "Copies a general package to config/local/generals/: its manifest, prompt, soul, README "
         "and examples, nothing else. It is checked as a whole first; if it claims what another "
-        "general claims, nothing is changed.",
+        "general claims, nothing is changed. Then it shows what the package may do, and asks.",
         "kingdom general install ./gen-docs",
+        "kingdom general install ./gen-docs --yes          # in a script",
         "kingdom general install https://github.com/acme/generals.git#gen-docs --as gen-manual",
     ),
     "remove": (
@@ -108,6 +110,7 @@ def parser(verb: str = "list") -> Parser:
                 help="where it lies; URL#DIR for a directory inside a repository",
             )  # fmt: skip
             made.takes("--as", dest="name", metavar="NAME", help="give it another name")
+            made.takes("--yes", action="store_true", help="do not ask")
         case "remove":
             made.takes("name", offers=GENERALS, metavar="NAME", help="which one")
             made.takes("--yes", action="store_true", help="do not ask")
@@ -275,28 +278,48 @@ def _install(call: Call) -> int:
     if options.name:
         check_name(options.name)
     source = fetch(options.source, call.working_dir, call.environment)
-    package = install(base, source, options.name)
+
+    def agrees(package: Package) -> bool:
+        print(f"{package.name} would be allowed:")
+        for line in _powers(package):
+            print(harmless(f"  {line}", keep=""))
+        return options.yes or _agrees("install", f"Install {package.name}? [y/N] ")
+
+    package = install(base, source, options.name, agrees)
+    if package is None:
+        print("Nothing was changed.")
+        return EXIT_DONE
     print(f"{package.name} is installed: {os.path.relpath(package.directory, base.root)}")
-    for line in _powers(package):
-        print(harmless(f"  {line}", keep=""))
     if source.left_out:
         say(f"Left out, as no part of a package: {', '.join(sorted(source.left_out))}.")
     return EXIT_DONE
 
 
 def _powers(package: Package) -> list[str]:
-    """What a person should know of what they have just let in."""
+    """What a person should know of what they are about to let in."""
     manifest = package.manifest
     assert manifest is not None
-    allowed = manifest.permissions
+    allowed, files = manifest.permissions, manifest.sandbox
     schedules = [f"{one.name} ({one.cron})" for one in manifest.schedules]
-    told = {
+    tools = ["the engine's own"] if allowed.tools is None else allowed.tools
+    told: dict[str, Sequence[str]] = {
         "It takes up": [*manifest.subscribes, *schedules],
-        "Its soldiers may use": ["the engine's own"] if allowed.tools is None else allowed.tools,
+        "Its soldiers may use": tools or ["no tools"],
+        "They reach": _reached(allowed),
         "They see of the environment": allowed.env or [],
+        "They read of your files": files.read,
+        "They keep caches in": files.cache,
+        "It does for them": allowed.actions or ["nothing outside"],
         "Commands that check its work": manifest.verify,
+        "Isolation": [manifest.isolation or "as in system.yaml"],
     }
     return [f"{what}: {', '.join(ones)}" for what, ones in told.items() if ones]
+
+
+def _reached(allowed: Allowed) -> list[str]:
+    if allowed.network in (True, "full"):
+        return ["every host"]
+    return ["no host"] if allowed.network == "none" else ["the model", *(allowed.hosts or [])]
 
 
 def _remove(call: Call) -> int:
@@ -307,7 +330,7 @@ def _remove(call: Call) -> int:
 
     package = named(base, options.name)
     place = os.path.relpath(package.directory, base.root)
-    if not options.yes and not _agrees(f"Remove {package.name} ({place})? [y/N] "):
+    if not options.yes and not _agrees("remove", f"Remove {package.name} ({place})? [y/N] "):
         print("Nothing was changed.")
         return EXIT_DONE
     gone = remove(base, options.name)
@@ -322,8 +345,8 @@ def _remove(call: Call) -> int:
     return EXIT_DONE
 
 
-def _agrees(question: str) -> bool:
+def _agrees(verb: str, question: str) -> bool:
     if not sys.stdin.isatty():
-        raise UsageError("general remove: nobody can be asked here.", remedy="Add --yes.")
+        raise UsageError(f"general {verb}: nobody can be asked here.", remedy="Add --yes.")
     print(question, end="", flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")

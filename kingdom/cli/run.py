@@ -25,7 +25,9 @@ def run(call: Call) -> int:
     suite = suite_of(call, base, [])
     make = suite.make_of(options.role)
     from kingdom.ops.starting import prepare_limits
+    from kingdom.ops.trusted_files import refuse_to_obey_another
     from kingdom.runtime.role import run as run_role
 
+    refuse_to_obey_another(base)
     prepare_limits()
     return run_role(base, options.role, make, dict(call.environment), config=suite.config)

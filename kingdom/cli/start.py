@@ -50,6 +50,7 @@ def start(call: Call, base: BaseDir, only: list[str], *, foreground: bool = Fals
     from kingdom.ops.starting import forget_measurements, refuse_second, refuse_unfit_disk, run_here
     from kingdom.ops.starting import start as start_in_background
     from kingdom.ops.systemd.manager import keeper
+    from kingdom.ops.trusted_files import refuse_to_obey_another
 
     refuse_second(base)
     refuse_unfit_disk(base)
@@ -61,8 +62,10 @@ def start(call: Call, base: BaseDir, only: list[str], *, foreground: bool = Fals
         code = by_systemd.start(base, suite, manager, foreground=foreground)
         if forget_measurements(base, suite):
             print(UNMEASURED)
+        _name_unusable(suite)
         _say_what_is_missing(suite, judged(base, call.environment), base)
         return code
+    refuse_to_obey_another(base)
     if foreground:
         return run_here(base, suite, dict(call.environment))
     started = start_in_background(base, suite, dict(call.environment))
@@ -74,20 +77,33 @@ def start(call: Call, base: BaseDir, only: list[str], *, foreground: bool = Fals
         say(f"{name} has not shown life yet. See: kingdom logs {name}")
     for problem in dict.fromkeys(started.failed.values()):
         _explain(base, [name for name, why in started.failed.items() if why == problem], problem)
+    unusable = _name_unusable(suite)
     _say_what_is_missing(suite, call.environment, base)
-    return EXIT_FAILED if started.failed or started.silent else EXIT_DONE
+    return EXIT_FAILED if started.failed or started.silent or unusable else EXIT_DONE
 
 
 def suite_of(call: Call, base: BaseDir, only: list[str]) -> Suite:
-    """What is to run; from here on the base directory has files of this version."""
+    """What is to run; from here on the base directory has files and rights of this version."""
     from kingdom.clock import SystemClock
+    from kingdom.ops.starting import close_to_others
     from kingdom.ops.suite import Suite
+    from kingdom.ops.trusted_files import refuse_open_program
     from kingdom.runtime.config import LiveConfig
     from kingdom.store.formats import write_format
 
+    refuse_open_program()
     suite = Suite(LiveConfig(base, dict(call.environment), SystemClock()), only)
     write_format(base)
+    close_to_others(base, suite.config.current.settings.system)
     return suite
+
+
+def _name_unusable(suite: Suite) -> bool:
+    """Whether there is a general package that cannot be used; events that may be for it wait."""
+    unusable = suite.config.current.unusable
+    for name, fault in unusable.items():
+        say(f"{name} is not started: {fault}")
+    return bool(unusable)
 
 
 def _explain(base: BaseDir, names: list[str], problem: str) -> None:

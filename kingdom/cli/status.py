@@ -52,7 +52,8 @@ def _trust_to_add(call: Call, base: BaseDir) -> list[str]:
     from kingdom.ops.trust_to_add import recent_events, trust_to_add
 
     try:
-        settings = settings_in_force(base, call.environment, SystemClock().now().timestamp())
+        now = SystemClock().now().timestamp()
+        settings, _ = settings_in_force(base, call.environment, now)
     except KingdomError:
         return []  # it is said what is wrong with them
     return trust_to_add(settings.sentinel, recent_events(base))
@@ -120,6 +121,9 @@ def facts(found: dict[str, Any]) -> Iterator[str]:
     if found["config_problem"]:
         kept = " Until then the last good one is in force." if found["roles"] else ""
         yield f"config     {found['config_problem']}{kept}"
+    for name, fault in found["general_problems"].items():
+        kept = "keeps its last good package" if _is_there(found, name) else "is not used"
+        yield f"general    {name} {kept}: {fault}"
     if found["disk_problem"]:
         yield f"disk       {found['disk_problem']}"
     if found["clock_problem"]:
@@ -143,6 +147,10 @@ def facts(found: dict[str, Any]) -> Iterator[str]:
         yield f"metrics    {found['metrics']}"
     yield f"queues     {_queues(found['queues'])}"
     yield from _held(found)
+
+
+def _is_there(found: dict[str, Any], name: str) -> bool:
+    return any(role["name"] == name for role in found["roles"])
 
 
 def _files(files: list[dict[str, str]]) -> Iterator[str]:

@@ -10,6 +10,7 @@ import os
 import sys
 
 if __name__ == "__main__":
+    os.umask(0o077)  # also where a tmux server of an earlier version starts it
     sys.dont_write_bytecode = True  # its general has, where there is room for it
     sys.path.append(os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..")))
     from kingdom.engines.wrapper import main

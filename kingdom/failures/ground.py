@@ -252,6 +252,18 @@ OF_GROUND = (
         "See to its permissions, such as with: chmod u+r.",
     ),
     Failure(
+        "others_may_write",
+        "never",
+        "Other users may change a setting, a general package or the program.",
+        "See that it says what you want, then close it with chmod go-w.",
+    ),
+    Failure(
+        "foreign_owner",
+        "never",
+        "The file belongs to somebody who may not hand in work here.",
+        "Copy it as the kingdom's user, or set `group` in config/local/system.yaml.",
+    ),
+    Failure(
         "bad_id",
         "never",
         "What is named is not an id.",

@@ -209,7 +209,7 @@ class SandboxBuilder:
         path, text = self._base.path("state", "bin", "asks-kingdom"), kingdom_requests.SCRIPT
         if disk.head(path, len(text) + 1) != text.encode():
             disk.replace(path, text.encode())
-            disk.set_mode(path, 0o755)
+            disk.set_mode(path, 0o700)
         return path
 
     def _login(self, engine: Engine, inside: str, outside: str | None, *, writable: bool) -> Bind:

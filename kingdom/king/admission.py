@@ -2,7 +2,7 @@
 
 Each refusal has a stable code and one sentence. It is for work only: answers, and commands other
 than a retry, are never held back, and what nobody subscribes to is discarded whatever the gates
-say.
+say, unless it may be meant for a general whose package cannot be used now.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from kingdom.engines.port import Availability
+from kingdom.errors import ConfigurationError
 from kingdom.models.manifest import Manifest
 from kingdom.models.priority import HIGH
 from kingdom.models.resources import read_resources
@@ -91,6 +92,14 @@ def closure(gates: Gates, general: Manifest, priority: str) -> Deferral | None:
         or _health(gates.measured, urgent)
         or _tokens(gates.measured.tokens, urgent)
     )
+
+
+def nobody_yet(unusable: Mapping[str, ConfigurationError]) -> Deferral | None:
+    """What nobody subscribes to may be meant for a general whose package cannot be used now."""
+    for name, fault in unusable.items():
+        reason = f"No general takes it up, and {name} cannot be used: {fault.sentence}"
+        return Deferral("general_unusable", reason, fault.remedy)
+    return None
 
 
 def room(gates: Gates, generals: Mapping[str, Manifest]) -> int:

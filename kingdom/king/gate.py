@@ -8,7 +8,7 @@ few are told again.
 from __future__ import annotations
 
 from kingdom.engines.choice import availability
-from kingdom.king.admission import Deferral, Gates, closure, deferral, measured, room
+from kingdom.king.admission import Deferral, Gates, closure, deferral, measured, nobody_yet, room
 from kingdom.king.desk import Desk
 from kingdom.king.outstanding import Outstanding
 from kingdom.king.routing import is_own, trace_of
@@ -63,7 +63,9 @@ class Gate:
 
     def deferral(self, event_type: str, priority: str) -> Deferral | None:
         general = None if is_own(event_type) else self._desk.config.route(event_type)
-        return None if general is None else self.deferral_for(general.manifest, priority)
+        if general is None:
+            return None if is_own(event_type) else nobody_yet(self._desk.config.unusable)
+        return self.deferral_for(general.manifest, priority)
 
     def deferral_for(self, manifest: Manifest, priority: str) -> Deferral | None:
         return deferral(self.gates, manifest, priority)

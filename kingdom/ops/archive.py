@@ -14,9 +14,8 @@ ROOT = "kingdom/"
 MANIFEST = "kingdom-manifest.json"
 ARCHIVE_FORMAT = 2  # the first had no directories, and not every mode
 LARGEST = 1024**3  # bytes of one file
-# An archive is no way to give a program the rights of another user.
-FILE_MODE = 0o777
-DIRECTORY_MODE = 0o3777
+# An archive gives no rights to other users, and no program the rights of one.
+MODE_BITS = 0o700
 
 
 @dataclass

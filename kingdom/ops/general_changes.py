@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -41,6 +41,13 @@ _LONGEST_NAME = 64
 _LARGEST = 1_000_000
 
 
+Agrees = Callable[[Package], bool]
+
+
+def _always(package: Package) -> bool:
+    return True
+
+
 class Exists(KingdomError):
     """A general of that name is there already."""
 
@@ -58,11 +65,16 @@ def new(base: BaseDir, name: str) -> Package:
         .replace(b"EVENT_TYPE", event_type.encode())
         for one in sorted(disk.names(SKELETON))
     }
-    return _place(base, name, Source("", files))
+    made = _place(base, name, Source("", files))
+    assert made is not None
+    return made
 
 
-def install(base: BaseDir, source: Source, as_name: str | None = None) -> Package:
-    """The package of this source, under its own name or another."""
+def install(
+    base: BaseDir, source: Source, as_name: str | None = None, agrees: Agrees = _always
+) -> Package | None:
+    """The package of this source, under its own name or another; None if the person who was shown
+    it does not agree."""
     manifest = source.files.get(MANIFEST)
     if manifest is None:
         raise InvalidFile(
@@ -77,7 +89,7 @@ def install(base: BaseDir, source: Source, as_name: str | None = None) -> Packag
     check_name(name)
     if as_name:
         source.files[MANIFEST] = _renamed(manifest, document.lines.get(("name",)), name)
-    return _place(base, name, source)
+    return _place(base, name, source, agrees)
 
 
 def check_name(name: str) -> None:
@@ -100,7 +112,7 @@ def _renamed(manifest: bytes, line: int | None, name: str) -> bytes:
     return ("\n".join(lines) + "\n").encode()
 
 
-def _place(base: BaseDir, name: str, source: Source) -> Package:
+def _place(base: BaseDir, name: str, source: Source, agrees: Agrees = _always) -> Package | None:
     with _held(base):
         _refuse_existing(base, name)
         root = own_root(base)
@@ -111,6 +123,8 @@ def _place(base: BaseDir, name: str, source: Source) -> Package:
         try:
             _write(stage, source.files)
             _check(base, name, stage, source.shown or target)
+            if not agrees(examine(name, stage)):
+                return None
             disk.move_anything(stage, target)
         finally:
             remove_tree(stage)

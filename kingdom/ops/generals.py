@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from kingdom.errors import ConfigurationError, NotFound
 from kingdom.models.manifest import Manifest, read_manifest
 from kingdom.ops.shipped import shipped_files
+from kingdom.ops.trusted_files import open_in_package
 from kingdom.runtime.config import (
     MANIFEST,
     OWN_TYPES,
@@ -98,7 +99,16 @@ def packages(base: BaseDir) -> list[Package]:
             hides = hidden.directory if hidden else ""
             found[name] = examine(name, os.path.join(root, name), origin=origin, hides=hides)
     ordered = [found[name] for name in sorted(found)]
-    return [_with(package, rivalries(package, ordered)) for package in ordered]
+    return [
+        _with(package, (*rivalries(package, ordered), *_open_to_others(base, package)))
+        for package in ordered
+    ]
+
+
+def _open_to_others(base: BaseDir, package: Package) -> Iterator[Fault]:
+    for found in open_in_package(base, package.directory):
+        remedy = f"See that it says what you want, then type: {found.remedy}"
+        yield Fault(found.path, found.sentence, "", remedy)
 
 
 def _directories(root: str) -> list[str]:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from kingdom.bus.due import LONGEST_DEFERRAL
 from kingdom.clock import Clock
 from kingdom.errors import NotFound
-from kingdom.king.admission import deferral
+from kingdom.king.admission import deferral, nobody_yet
 from kingdom.king.routing import is_own
 from kingdom.models.priority import NORMAL
 from kingdom.ops.hold_ups import (
@@ -134,6 +134,9 @@ class _Teller:
             yield Reason("The king handles it itself, as soon as it looks.")
             return
         general = around.config.route(type_)
+        if general is None and (held := nobody_yet(around.config.unusable)) is not None:
+            yield Reason(held.reason, held.remedy)
+            return
         if general is None:
             wanted = ", ".join(sorted(around.config.generals)) or "none is installed"
             yield Reason(

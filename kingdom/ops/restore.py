@@ -18,10 +18,9 @@ from typing import IO
 from kingdom.errors import InvalidFile, UsageError
 from kingdom.ops.archive import (
     ARCHIVE_FORMAT,
-    DIRECTORY_MODE,
-    FILE_MODE,
     LARGEST,
     MANIFEST,
+    MODE_BITS,
     ROOT,
     Manifest,
     Summed,
@@ -104,7 +103,7 @@ def _unpack(archive: str, root: str) -> Manifest:
     for directory in directories(BaseDir(root)):
         disk.make_directory(directory)
     for name in sorted(found, reverse=True):  # last, and from below: one that is closed takes none
-        _set_mode_and_time(os.path.join(root, name), found[name], DIRECTORY_MODE)
+        _set_mode_and_time(os.path.join(root, name), found[name])
     return checked
 
 
@@ -160,14 +159,14 @@ def _write(path: str, content: Summed, member: tarfile.TarInfo) -> str:
     """Answers its checksum."""
     disk.make_directory(os.path.dirname(path))
     write_new(path, iter(partial(content.read, _CHUNK), b""))
-    _set_mode_and_time(path, member, FILE_MODE)
+    _set_mode_and_time(path, member)
     return content.checksum
 
 
-def _set_mode_and_time(path: str, member: tarfile.TarInfo, bits: int) -> None:
+def _set_mode_and_time(path: str, member: tarfile.TarInfo) -> None:
     with suppress(OverflowError):  # a time that no calendar has
         disk.set_time(path, int(member.mtime))
-    disk.set_mode(path, member.mode & bits)
+    disk.set_mode(path, member.mode & MODE_BITS)
 
 
 def _checked(manifest: Manifest | None, sums: dict[str, str]) -> Manifest:

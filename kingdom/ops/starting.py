@@ -11,15 +11,18 @@ from typing import Any
 
 from kingdom import limits
 from kingdom.clock import SystemClock
-from kingdom.errors import KingdomError, TryLater
+from kingdom.errors import ConfigurationError, KingdomError, TryLater
 from kingdom.ops.suite import Suite
+from kingdom.ownership import user_name
 from kingdom.runtime.children import Notice
 from kingdom.runtime.detaching import Launch, detached
 from kingdom.runtime.own_output import path_of
 from kingdom.runtime.processes import WARDEN, AlreadyRuns, Seat, until
 from kingdom.runtime.warden import Warden
+from kingdom.settings.system import SystemSettings
 from kingdom.store import disk
 from kingdom.store.paths import BaseDir
+from kingdom.store.rights import set_rights
 from kingdom.store.room import shortage, unfit
 
 PATIENCE = 60.0  # seconds for all roles to come up
@@ -50,6 +53,19 @@ def refuse_second(base: BaseDir) -> None:
     seat = Seat(base, WARDEN)
     if not until(lambda: not seat.is_taken(), MOMENT):
         raise AlreadyRuns(WARDEN, seat.holder(), base)
+
+
+def close_to_others(base: BaseDir, system: SystemSettings) -> None:
+    """Also what an earlier version left open. The inbox is opened to the group that the settings
+    name."""
+    group = system.group_id
+    if group is not None and os.geteuid() != 0 and group not in (os.getegid(), *os.getgroups()):
+        me = user_name(os.geteuid())
+        raise ConfigurationError(
+            f"`group` in system.yaml is {system.group}, and {me} is not a member of it.",
+            remedy=f"Type: sudo usermod -aG {system.group} {me}; then log in again.",
+        )
+    set_rights(base, group)
 
 
 def forget_measurements(base: BaseDir, suite: Suite) -> bool:

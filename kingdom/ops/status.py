@@ -56,7 +56,7 @@ def status(
     now = clock.now().timestamp()
     told, measured = roles_told(base), health(base, now)
     used = measured["usage"] if measured else {}
-    settings, problem = _settings(base, environment, now)
+    settings, problem, generals = _settings(base, environment, now)
     longest = _longest_silence(settings)
     return {
         "base_dir": base.root,
@@ -72,6 +72,7 @@ def status(
         "systemd": _systemd(base, environment),
         "engine": settings and _engine(settings, environment, base),
         "config_problem": problem,
+        "general_problems": generals,
         "disk_problem": _disk_problem(base),
         "files": [one._asdict() for one in unusable(base)],
         "clock_problem": _clock_problem(base, clock),
@@ -243,12 +244,13 @@ def _ago(moment: float | None, now: float) -> float | None:
 
 def _settings(
     base: BaseDir, environment: Mapping[str, str], now: float
-) -> tuple[Settings | None, str | None]:
-    """What is in force, or what is wrong with the configuration."""
+) -> tuple[Settings | None, str | None, dict[str, str]]:
+    """What is in force, or what is wrong with the configuration, and with general packages."""
     try:
-        return settings_in_force(base, environment, now), None
+        settings, faults = settings_in_force(base, environment, now)
+        return settings, None, faults
     except KingdomError as error:
-        return None, str(error)
+        return None, str(error), {}
 
 
 def _disk_problem(base: BaseDir) -> str | None:

@@ -36,10 +36,14 @@ def checked_file(base: BaseDir) -> str:
     return base.path("state", "config-checked.json")
 
 
-def settings_in_force(base: BaseDir, environment: Mapping[str, str], now: float) -> Settings:
-    """Or what is wrong with the configuration. Of a note they have only what is asked for here:
-    `system.runtime`, which is all that engines are told, `chamberlain.heartbeat`, `sentinel`."""
-    return _in_force(base, environment, now)[0]
+def settings_in_force(
+    base: BaseDir, environment: Mapping[str, str], now: float
+) -> tuple[Settings, dict[str, str]]:
+    """And the faults of general packages, by name; or what is wrong with the configuration. Of a
+    note they have only what is asked for here: `system.runtime`, which is all that engines are
+    told, `chamberlain.heartbeat`, `sentinel`."""
+    settings, _, faults = _in_force(base, environment, now)
+    return settings, faults
 
 
 def subscriptions_in_force(
@@ -51,24 +55,27 @@ def subscriptions_in_force(
 
 def _in_force(
     base: BaseDir, environment: Mapping[str, str], now: float
-) -> tuple[Settings, list[str]]:
+) -> tuple[Settings, list[str], dict[str, str]]:
     if any(environment.get(name) for name in OVERRIDES):
         return _checked(base, environment)
     stamps = list(_stamps(base))
     noted = _noted(base, stamps, now)
     if noted is not None:
-        return cast("Settings", _tree(noted["settings"])), noted["subscribes"]
-    found = _checked(base, environment)
-    if all(_is_settled(stamp, now) for stamp in stamps):
-        _note(base, stamps, *found)
-    return found
+        return cast("Settings", _tree(noted["settings"])), noted["subscribes"], {}
+    settings, subscribes, faults = _checked(base, environment)
+    if not faults and all(_is_settled(stamp, now) for stamp in stamps):
+        _note(base, stamps, settings, subscribes)
+    return settings, subscribes, faults
 
 
-def _checked(base: BaseDir, environment: Mapping[str, str]) -> tuple[Settings, list[str]]:
+def _checked(
+    base: BaseDir, environment: Mapping[str, str]
+) -> tuple[Settings, list[str], dict[str, str]]:
     from kingdom.runtime.config import load_config
 
     found = load_config(base, environment)
-    return found.settings, _subscribes(found)
+    faults = {name: str(fault) for name, fault in found.faults.items()}
+    return found.settings, _subscribes(found), faults
 
 
 def _subscribes(config: Config) -> list[str]:
@@ -115,7 +122,8 @@ def _tree(value: Any) -> Any:
 
 def _stamps(base: BaseDir) -> Iterator[Stamp]:
     """Tells one state of the configuration, for one user and one program, from the next."""
-    yield [os.geteuid(), 0]
+    root = os.stat(base.root)
+    yield [os.geteuid(), 0, root.st_mode, root.st_uid]
     for place in (base.config, *_CHECKERS):
         yield from _stamps_below(place, _DEEPEST)
 
@@ -130,7 +138,7 @@ def _stamps_below(path: str, depth: int) -> Iterator[Stamp]:
         yield [path, 0]
         return
     if is_listed:  # by its names: its own times change when Python puts a __pycache__ there
-        yield [path, 0, facts.st_ino]
+        yield [path, 0, facts.st_ino, facts.st_mode, facts.st_uid]
     else:
         yield [path, facts.st_ctime_ns, facts.st_mtime_ns, facts.st_ino, facts.st_size]
     for name in sorted(names):

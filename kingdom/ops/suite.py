@@ -72,6 +72,8 @@ class Suite:
         ]
 
     def make_of(self, name: str) -> Make:
+        if name in self.config.current.unusable:
+            raise self.config.current.unusable[name]
         _refuse_unknown([name], self.names(), also=())
         return next(post.make for post in self.posts() if post.name == name)
 

@@ -1,7 +1,8 @@
 """The configuration as a role holds it: settings, and the general packages, checked together.
 
 `config/generals/{name}/` defines a general; a package of the same name in `config/local/generals/`
-wins as a whole. `LiveConfig` reads anew when a file changed, and keeps the last good one otherwise.
+wins as a whole. A package that has a fault, or that others may write, is named and not used; all
+others are. `LiveConfig` reads anew when a file changed, and keeps the last good one otherwise.
 """
 
 from __future__ import annotations
@@ -14,7 +15,14 @@ from dataclasses import dataclass, field
 from kingdom.clock import Clock
 from kingdom.errors import ConfigurationError, KingdomError
 from kingdom.models.manifest import Manifest, read_manifest
-from kingdom.settings.loading import Settings, load_settings, read_if_there
+from kingdom.ownership import NOBODY_ELSE, Trusted
+from kingdom.settings.loading import (
+    Settings,
+    load_settings,
+    read_trusted,
+    refuse_open_directories,
+    trusted_in,
+)
 from kingdom.settings.model import FILES
 from kingdom.settings.yaml_file import MAX_BYTES
 from kingdom.store import disk
@@ -33,7 +41,7 @@ OWN_TYPES = (COMMAND, "workflow.command", ANSWER)
 _ALL_BELOW = ".*"
 _LOOK_SECONDS = 1.0
 
-Stamp = tuple[str, int, int, int]
+Stamp = tuple[str, int, int, int, int]
 
 
 @dataclass(frozen=True)
@@ -57,6 +65,9 @@ class Config:
     settings: Settings
     generals: Mapping[str, General] = field(default_factory=dict)
     guide: str = ""
+    faults: Mapping[str, ConfigurationError] = field(  # of packages that cannot be used, by name
+        default_factory=dict, compare=False
+    )
     _exact: dict[str, General] = field(init=False, repr=False, compare=False, default_factory=dict)
     _below: list[tuple[str, General]] = field(
         init=False, repr=False, compare=False, default_factory=list
@@ -78,8 +89,15 @@ class Config:
             return exact
         return next((one for start, one in self._below if event_type.startswith(start)), None)
 
+    @property
+    def unusable(self) -> dict[str, ConfigurationError]:
+        """Faults of packages of which no earlier version is in force either."""
+        return {name: fault for name, fault in self.faults.items() if name not in self.generals}
+
     def general(self, name: str) -> General:
         found = self.generals.get(name)
+        if found is None and name in self.faults:
+            raise self.faults[name]
         if found is None:
             raise ConfigurationError(
                 f"There is no general {name}.",
@@ -93,12 +111,23 @@ class Config:
         return "\n".join(f"- {one.name}: {' '.join(one.description.split())}" for one in others)
 
 
-def load_config(base: BaseDir, environment: Mapping[str, str]) -> Config:
-    """What is in force now, or `ConfigurationError` with the file, the key and what helps."""
+def load_config(
+    base: BaseDir, environment: Mapping[str, str], before: Mapping[str, General] | None = None
+) -> Config:
+    """What is in force now, or `ConfigurationError` with the file, the key and what helps. Of a
+    package that has a fault now, what it was `before` is kept."""
     settings = load_settings(base.config, environment)
-    generals = {name: _general(name, place) for name, place in sorted(_packages(base).items())}
+    trusted = trusted_in(base.config, environment)
+    generals, faults = {}, {}
+    for name, place in sorted(_packages(base).items()):
+        try:
+            generals[name] = _general(name, place, trusted)
+        except ConfigurationError as fault:
+            faults[name] = fault
+            if before and name in before:
+                generals[name] = before[name]
     _refuse_rivals(generals)
-    return Config(settings, generals, guide_of(base))
+    return Config(settings, generals, guide_of(base, trusted), faults)
 
 
 def _packages(base: BaseDir) -> dict[str, str]:
@@ -126,9 +155,10 @@ def _package_roots(base: BaseDir) -> tuple[str, str]:
     return os.path.join(base.config, "generals"), os.path.join(base.config, "local", "generals")
 
 
-def _general(name: str, directory: str) -> General:
+def _general(name: str, directory: str, trusted: Trusted) -> General:
+    refuse_open_directories(trusted, os.path.dirname(directory), directory)
     path = os.path.join(directory, MANIFEST)
-    manifest = read_manifest(_needed(path), path)
+    manifest = read_manifest(_needed(path, trusted), path)
     if manifest.name != name:
         raise ConfigurationError(
             f"{path}: `name` is {manifest.name}, but its directory is {name}.",
@@ -136,15 +166,15 @@ def _general(name: str, directory: str) -> General:
         )
     _refuse_own_types(manifest, path)
     prompt_path = os.path.join(directory, PROMPT)
-    prompt = _text(_needed(prompt_path), prompt_path)
+    prompt = _text(_needed(prompt_path, trusted), prompt_path)
     _refuse_unknown_placeholders(prompt, prompt_path)
     soul_path = os.path.join(directory, SOUL)
-    soul = read_if_there(soul_path)
+    soul = read_trusted(soul_path, trusted)
     return General(manifest, directory, prompt, None if soul is None else _text(soul, soul_path))
 
 
-def _needed(path: str) -> bytes:
-    data = read_if_there(path)
+def _needed(path: str, trusted: Trusted) -> bytes:
+    data = read_trusted(path, trusted)
     if data is None:
         raise ConfigurationError(
             f"{os.path.dirname(path)}: a general package without {os.path.basename(path)}.",
@@ -162,11 +192,11 @@ def _text(data: bytes, path: str) -> str:
         raise ConfigurationError(f"{path}: it is not UTF-8.", remedy="Save it as UTF-8.") from None
 
 
-def guide_of(base: BaseDir) -> str:
+def guide_of(base: BaseDir, trusted: Trusted = NOBODY_ELSE) -> str:
     """What every soldier is told."""
     for place in (os.path.join(base.config, "local"), base.config):
         path = os.path.join(place, GUIDE)
-        data = read_if_there(path)
+        data = read_trusted(path, trusted)
         if data is not None:
             return _text(data, path)
     return ""
@@ -231,7 +261,6 @@ class LiveConfig:
         first: Config | None = None,
     ) -> None:
         """`first` is in force until a file changes; else what the files say."""
-        self.problem: KingdomError | None = None
         self._base = base
         self._environment = environment
         self._clock = clock
@@ -239,6 +268,7 @@ class LiveConfig:
         # Before reading: what changes meanwhile is then seen as a change.
         self._stamps = frozenset(_stamps(base))
         self.current = first or load_config(base, environment)
+        self.problem: KingdomError | None = _first_fault(self.current)
 
     def refresh(self, *, at_once: bool = False) -> bool:
         """Whether another configuration is in force than before."""
@@ -251,14 +281,18 @@ class LiveConfig:
             return False
         self._stamps = stamps
         try:
-            fresh = load_config(self._base, self._environment)
+            fresh = load_config(self._base, self._environment, self.current.generals)
         except KingdomError as error:
             self.problem = error
             return False
-        self.problem = None
+        self.problem = _first_fault(fresh)
         changed = fresh != self.current
         self.current = fresh
         return changed
+
+
+def _first_fault(config: Config) -> ConfigurationError | None:
+    return next(iter(config.faults.values()), None)
 
 
 def _stamps(base: BaseDir) -> Iterator[Stamp]:
@@ -268,11 +302,13 @@ def _stamps(base: BaseDir) -> Iterator[Stamp]:
             facts = os.stat(path)
         except OSError:
             continue  # reading says what is wrong with it
-        yield path, facts.st_ino, facts.st_mtime_ns, facts.st_size
+        yield path, facts.st_ino, facts.st_mtime_ns, facts.st_ctime_ns, facts.st_size
 
 
 def _files(base: BaseDir) -> Iterator[str]:
+    yield base.root
     for place in (base.config, os.path.join(base.config, "local")):
+        yield place
         for name in (*(f"{one}.yaml" for one in FILES), GUIDE):
             yield os.path.join(place, name)
     for root in _package_roots(base):

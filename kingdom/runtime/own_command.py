@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 import kingdom
+from kingdom.ownership import others_may_write
 from kingdom.store import disk
 from kingdom.store.paths import BaseDir
 
@@ -32,6 +33,8 @@ def on_path(base: BaseDir, environment: Mapping[str, str]) -> dict[str, str]:
     """The environment in which it is found first. Nothing else lies in its directory."""
     with suppress(OSError):  # those who need it say so; the others go on without
         _write(base)
+    if _is_open(_place(base)) or _is_open(path_of(base)):  # soldiers would run another's program
+        return dict(environment)
     places = [_place(base), environment.get("PATH") or os.defpath]
     return {**environment, "PATH": os.pathsep.join(places)}
 
@@ -42,11 +45,21 @@ def _place(base: BaseDir) -> str:
 
 def _write(base: BaseDir) -> None:
     path, text = path_of(base), _text().encode()
-    if disk.head(path, _LARGEST) == text and os.access(path, os.X_OK):
-        return
     disk.make_directory(_place(base))
+    disk.keep_private(_place(base))
+    is_ready = disk.head(path, _LARGEST) == text and os.access(path, os.X_OK)
+    if is_ready and not _is_open(path):
+        return
     disk.replace(path, text)
-    disk.set_mode(path, 0o755)
+    disk.set_mode(path, 0o700)
+
+
+def _is_open(path: str) -> bool:
+    """Whether other users may write it; not so what is missing."""
+    try:
+        return others_may_write(path, os.stat(path)) is not None
+    except OSError:
+        return False
 
 
 def argv() -> list[str]:

@@ -34,7 +34,7 @@ LONGEST_START = 300.0  # seconds without one before the first, as units allow: m
 PATIENCE = 10.0  # seconds that a process asked to end has before it is killed
 _LOOK_AGAIN = 0.02
 _MOMENT = 0.3  # seconds in which those who only ask, or were just killed, are gone
-_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE = 1, 4
+_PR_SET_PDEATHSIG = 1
 
 
 def faults_file(base: BaseDir, role: str) -> str:
@@ -209,12 +209,6 @@ class EndAsked:
             signal.signal(number, handler)
         os.close(self._read)
         os.close(self._write)
-
-
-def keep_memory_private() -> None:
-    """No other process of this user (a soldier, say) reads this one's environment or memory from
-    `/proc`, nor those of its forks; programs that it starts are as open as any."""
-    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def end_with_parent(parent: int) -> None:

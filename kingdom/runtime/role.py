@@ -29,8 +29,9 @@ from kingdom.runtime.logging import configure, get_logger
 from kingdom.runtime.measures import Measures
 from kingdom.runtime.notify import Notifier
 from kingdom.runtime.own_output import OwnOutput
-from kingdom.runtime.processes import LONGEST_REST, EndAsked, Seat, keep_memory_private
+from kingdom.runtime.processes import LONGEST_REST, EndAsked, Seat
 from kingdom.runtime.waits import Waits
+from kingdom.store.libc import keep_memory_private
 from kingdom.store.locks import Lock
 from kingdom.store.paths import BaseDir
 from kingdom.store.state import unread

@@ -30,7 +30,6 @@ from kingdom.runtime.processes import (
     WARDEN,
     EndAsked,
     Seat,
-    keep_memory_private,
     send_signal,
     until,
 )
@@ -38,6 +37,7 @@ from kingdom.runtime.registry import registry_of
 from kingdom.runtime.restarts import FIRST_DELAY
 from kingdom.runtime.role import run
 from kingdom.runtime.vigil import WATCHER, Vigil
+from kingdom.store.libc import keep_memory_private
 from kingdom.store.paths import BaseDir
 from kingdom.topology import role_of
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import grp
 import zoneinfo
 from datetime import UTC, tzinfo
 from typing import Annotated, Literal
@@ -37,6 +38,15 @@ def _known_zone(name: str) -> str:
             "{name} is not a time zone this machine knows, such as UTC or Asia/Seoul",
             {"name": repr(name)},
         ) from None
+    return name
+
+
+def _known_group(name: str) -> str:
+    try:
+        grp.getgrnam(name)
+    except KeyError:
+        said = f"there is no group {name!r} on this machine"
+        raise PydanticCustomError("group", "{said}", {"said": said}) from None
     return name
 
 
@@ -322,6 +332,11 @@ class SystemSettings(Section):
         default="files",
         description=f"files, or postgresql://... ({BUS_VARIABLE} in the environment wins).",
     )
+    group: Annotated[str, AfterValidator(_known_group)] | None = Field(
+        default=None,
+        description="A group of this machine whose members may hand in work through queue/inbox/, "
+        "which the next start opens to them. Absent: only this user and root may.",
+    )
     delivery: Delivery = Field(
         default_factory=Delivery, description="When to try a message again, and when to give up."
     )
@@ -343,6 +358,10 @@ class SystemSettings(Section):
         default_factory=Outbound,
         description="What is scanned before it leaves for Slack, GitHub or a remote.",
     )
+
+    @property
+    def group_id(self) -> int | None:
+        return None if self.group is None else grp.getgrnam(self.group).gr_gid
 
     @property
     def zone(self) -> tzinfo:

@@ -18,7 +18,7 @@ from functools import lru_cache
 from kingdom import pids
 from kingdom.store.libc import EXCHANGE, NO_REPLACE, rename, syncfs
 from kingdom.store.paths import TEMPORARY_PREFIX
-from kingdom.store.rights import MODE, open_rightly, refuse_irregular
+from kingdom.store.rights import DIRECTORY_MODE, MODE, open_rightly, refuse_irregular
 
 ASIDE = ".aside"  # what was in the way of a file, or was there and could not be read
 _PIECE = 1024 * 1024
@@ -198,7 +198,7 @@ def remove_directory(path: str) -> None:
 
 def make_pipe(path: str, data: bytes) -> int:
     """A named pipe with this in it, for as long as the descriptor is open."""
-    os.mkfifo(path, 0o600)
+    os.mkfifo(path, MODE)
     descriptor = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
     os.write(descriptor, data)
     return descriptor
@@ -238,7 +238,7 @@ def make_directory(path: str) -> None:
     parent = os.path.dirname(path)
     make_directory(parent)
     try:
-        os.mkdir(path)
+        os.mkdir(path, DIRECTORY_MODE)
     except FileExistsError:
         return
     sync_directory(parent)
@@ -246,7 +246,7 @@ def make_directory(path: str) -> None:
 
 def make_private_directory(path: str) -> None:
     """One that is new and this user's alone; an existing one is an error."""
-    os.mkdir(path, 0o700)
+    os.mkdir(path, DIRECTORY_MODE)
 
 
 def sync_file(path: str) -> bool:

@@ -1,4 +1,4 @@
-"""Calls that the C library has and Python does not: `renameat2`, `syncfs` and `statx`.
+"""Calls that the C library has and Python does not: `renameat2`, `syncfs`, `statx` and `prctl`.
 
 The kernel is asked through `_libc` as named here, for the reason that `disk` gives.
 """
@@ -15,6 +15,7 @@ EXCHANGE = 2
 
 _AT_FDCWD = -100
 _MOUNT_WANTED, _MOUNT_AT, _STATX_SIZE = 0x1000, 0x90, 0x100
+_PR_SET_DUMPABLE = 4
 _UNSUPPORTED = (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP)
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -55,3 +56,9 @@ def mount_of(path: str) -> int:
     if not hasattr(_libc, "statx") or _libc.statx(*asked) != 0:
         return 0
     return int.from_bytes(facts.raw[_MOUNT_AT : _MOUNT_AT + 8], sys.byteorder)
+
+
+def keep_memory_private() -> None:
+    """No other process of this user (a soldier, say) reads this one's environment or memory from
+    `/proc`, nor those of its forks; programs that it starts are as open as any."""
+    _libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)

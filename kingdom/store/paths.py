@@ -10,6 +10,7 @@ import os
 from collections.abc import Mapping
 
 from kingdom.errors import ConfigurationError
+from kingdom.ownership import user_name
 
 TEMPORARY_PREFIX = ".tmp-"
 REASON_SUFFIX = ".reason.json"
@@ -136,6 +137,8 @@ def find_base_dir(given: str | None, environment: Mapping[str, str], working_dir
     while True:
         if _is_kingdom(place):
             return BaseDir(place)
+        if all(os.path.isdir(os.path.join(place, one)) for one in PLACES):
+            _refuse_closed(place)
         parent = os.path.dirname(place)
         if parent == place:
             raise ConfigurationError(
@@ -148,10 +151,22 @@ def find_base_dir(given: str | None, environment: Mapping[str, str], working_dir
 def _existing(base: BaseDir, source: str) -> BaseDir:
     if _is_kingdom(base.root):
         return base
+    _refuse_closed(base.root)
     raise ConfigurationError(
         f"{base.root} (from {source}) is not a kingdom: it has no config/system.yaml.",
         remedy=f"Make it one with: kingdom init {base.root}",
     )
+
+
+def _refuse_closed(place: str) -> None:
+    """It may well be a kingdom, but not one of this user's."""
+    for path in (place, os.path.join(place, "config")):
+        if os.path.isdir(path) and not os.access(path, os.X_OK):
+            owner = user_name(os.stat(path).st_uid)
+            raise ConfigurationError(
+                f"{path} belongs to {owner}, and this user may not look into it.",
+                remedy=f"Run the command as {owner}: sudo -u {owner} kingdom …",
+            )
 
 
 def _is_kingdom(place: str) -> bool:

@@ -12,6 +12,7 @@ import stat
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from kingdom.ownership import user_name
 from kingdom.store import disk
 from kingdom.store.paths import PLACES, TEMPORARY_PREFIX, BaseDir
 from kingdom.store.room import is_read_only
@@ -165,23 +166,14 @@ def _forbidden(base: BaseDir, path: str, facts: os.stat_result, letters: str) ->
     if facts.st_uid == os.geteuid():
         sentence = "This user may not read and write it."
         return Unusable(path, sentence, f"chmod u+{letters} {whole}", "rights")
-    sentence = f"It belongs to {_name(facts.st_uid)}."
-    return Unusable(path, sentence, f"sudo chown -R {_name(os.geteuid())} {_quoted(base.root)}")
+    sentence = f"It belongs to {user_name(facts.st_uid)}."
+    return Unusable(path, sentence, f"sudo chown -R {user_name(os.geteuid())} {_quoted(base.root)}")
 
 
 def _quoted(path: str) -> str:
     import shlex
 
     return shlex.quote(path)
-
-
-def _name(user: int) -> str:
-    import pwd
-
-    try:
-        return pwd.getpwuid(user).pw_name
-    except KeyError:
-        return str(user)
 
 
 def _aside(path: str) -> str:

@@ -262,6 +262,11 @@ def test_a_queue_that_cannot_be_written_is_one_sentence(ready: BaseDir) -> None:
     ask(ready, question(1))
     os.chmod(ready.root, 0o755)
     said = kingdom("answer", "yes", base=ready, command=NORMAL_USER)
+    assert "config belongs to root, and this user may not look into it." in one_sentence(said, 2)
+    for place in ("config", "queue", "state"):
+        os.chmod(ready.path(place), 0o755)
+    os.chmod(ready.format_file, 0o644)
+    said = kingdom("answer", "yes", base=ready, command=NORMAL_USER)
     assert "Permission denied" in one_sentence(said, 1)
 
 

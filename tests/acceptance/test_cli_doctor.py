@@ -21,7 +21,7 @@ from kingdom.ops.init import init
 from kingdom.runtime import own_command
 from kingdom.store.paths import BaseDir
 from tests.support import programs
-from tests.support.cli import NORMAL_USER, kingdom
+from tests.support.cli import NORMAL_USER, give_away, kingdom
 from tests.support.full_disk import small_disk
 from tests.support.waiting import eventually
 
@@ -286,6 +286,7 @@ def test_without_a_kingdom_the_machine_is_looked_at_all_the_same(machine: Machin
 
 
 def test_a_directory_that_may_not_be_written_to_is_a_problem(machine: Machine) -> None:
+    give_away(machine.base.root)
     os.chmod(machine.base.path("logs"), 0o555)
     for path in (machine.home.parent, machine.base.root, machine.home):
         os.chmod(path, 0o777)

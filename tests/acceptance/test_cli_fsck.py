@@ -117,6 +117,19 @@ def test_rights_are_given_back_where_they_are_ours_to_give(base: BaseDir) -> Non
     assert os.access(base.path("queue/tasks/pending"), os.R_OK)
 
 
+@pytest.mark.parametrize("name", ["state", "state/bus", "queue"])
+def test_of_a_closed_directory_nothing_else_is_said(base: BaseDir, name: str) -> None:
+    give_away(base.root)
+    os.chmod(base.path(name), 0)
+    said = kingdom("fsck", base=base, command=NORMAL_USER)
+    assert said.lines == [
+        f"{name}: This user may not read and write it.",
+        f"    repair: kingdom fsck --fix (chmod u+rwx {base.path(name)})",
+        "1 finding in all.",
+    ]
+    assert kingdom("fsck", "--fix", base=base, command=NORMAL_USER).code == 0
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can own what others may not read")
 def test_rights_that_are_not_ours_to_give_are_named(base: BaseDir) -> None:
     give_away(base.root)

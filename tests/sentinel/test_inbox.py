@@ -16,6 +16,7 @@ from kingdom.errors import TryLater
 from kingdom.sentinel.watchers.inbox import LARGEST, Inbox
 from kingdom.store.paths import BaseDir
 from tests.support.calls import CHANGE_NOTHING, Killer, in_child, observed
+from tests.support.cli import NOBODY
 from tests.support.kingdom import MovableClock
 from tests.support.lookout import Lookout, events, forget, work_off
 
@@ -54,6 +55,18 @@ def test_what_is_missing_is_filled_in(base: BaseDir, lookout: Lookout) -> None:
     assert event["id"].startswith("evt-inbox-")
     assert (event["source"], event["priority"], event["status"]) == ("inbox", "normal", "pending")
     assert "trust" not in event  # which means: outside
+    assert left(base) == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_a_file_of_another_user_is_not_taken(
+    base: BaseDir, lookout: Lookout, clock: MovableClock
+) -> None:
+    os.chown(drop(base, NIGHTLY), NOBODY, NOBODY)
+    clock.advance(LATER)
+    assert lookout.look() == 0
+    (reason,) = Path(base.path("queue/events/dead")).glob("*.reason.json")
+    assert json.loads(reason.read_text())["code"] == "foreign_owner"
     assert left(base) == []
 
 

@@ -64,7 +64,7 @@ def everything(base: BaseDir) -> dict[str, tuple[object, ...]]:
             facts = os.stat(path)
             # The backup itself works in state/bus.
             moment = 0 if name in snapshots.LEFT_OUT else int(facts.st_mtime)
-            told = (stat.S_IMODE(facts.st_mode), moment)
+            told = (facts.st_mode & stat.S_IRWXU, moment)  # others get no rights by a restore
             is_file = stat.S_ISREG(facts.st_mode)
             found[name] = (*told, Path(path).read_bytes()) if is_file else told
     return found

@@ -57,7 +57,8 @@ def later(seconds: float = 60.0) -> ShiftedClock:
 
 def configured(base: BaseDir, clock: ShiftedClock | None = None, **more: str) -> dict[str, Any]:
     found = status(base, environment(**more), clock or later())
-    return {"engine": found["engine"], "config_problem": found["config_problem"]}
+    problem = found["config_problem"] or " ".join(found["general_problems"].values()) or None
+    return {"engine": found["engine"], "config_problem": problem}
 
 
 def set_engine(base: BaseDir, engine: str, **more: str) -> None:

@@ -91,6 +91,7 @@ def test_every_line_of_a_shipped_file_can_be_uncommented(name: str, config: Path
     unset = set_now - set(sources(settings))
     assert {key for key in unset if not key.startswith(tuple(not_said))} <= {
         "system.git.depth",
+        "system.group",
         "system.runtime.claude.model",
         "system.runtime.codex.model",
     }
@@ -259,8 +260,8 @@ def test_settings_do_not_change() -> None:
         (
             "system",
             "zzz: 1",
-            "Known here: timezone, language, durability, bus, delivery, runtime, git, memory, "
-            "progress, outbound.",
+            "Known here: timezone, language, durability, bus, group, delivery, runtime, git, "
+            "memory, progress, outbound.",
         ),
         (
             "local/king",

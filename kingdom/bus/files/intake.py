@@ -19,6 +19,7 @@ from kingdom.errors import InvalidFile
 from kingdom.models.base import Record
 from kingdom.models.ids import is_id
 from kingdom.models.reading import parse
+from kingdom.ownership import ROOT, foreign_owner
 from kingdom.store import disk
 from kingdom.store.paths import REASON_SUFFIX
 from kingdom.topology import DEAD, STREAMS
@@ -68,6 +69,7 @@ class Intake:
     def __init__(self, places: Places, clock: Clock) -> None:
         self._places = places
         self._clock = clock
+        self._trusted = {os.geteuid(), ROOT}  # the kernel is asked once
 
     def read(self, stream: str, state: str, name: str) -> tuple[Record, disk.Stamp]:
         """The record in this file and its stamp. InvalidFile says why not; FileNotFoundError if
@@ -103,7 +105,14 @@ class Intake:
                 raise
             code, what, remedy = _UNREADABLE[error.errno]
             raise InvalidFile(f"{path}: {what}.", remedy=f"{remedy}.", code=code) from None
+        if facts.st_uid not in self._trusted:
+            self._refuse_foreign(facts, path)
         return data, disk.stamp_of(facts)
+
+    def _refuse_foreign(self, facts: os.stat_result, path: str) -> None:
+        owner = foreign_owner(facts, self._places.base.queue)
+        if owner is not None:
+            raise not_taken_from(owner, path)
 
     def condemn(self, stream: str, path: str, fault: InvalidFile) -> str:
         """Move it to `dead/` as it is, with the reason beside it; answers where it lies now.
@@ -177,6 +186,15 @@ class Intake:
 
 def reason_path(path: str) -> str:
     return path + REASON_SUFFIX
+
+
+def not_taken_from(owner: str, path: str) -> InvalidFile:
+    return InvalidFile(
+        f"{path}: it belongs to {owner}, who may not hand in work here.",
+        remedy="To accept it, copy it as the kingdom's user; for a group of people, set `group` in "
+        "config/local/system.yaml.",
+        code="foreign_owner",
+    )
 
 
 def refused_by_disk(path: str, error: OSError) -> InvalidFile:

@@ -12,6 +12,8 @@ from functools import partial
 from kingdom.ops.doctor.finding import PROBLEM, WARNING, Finding, Patient, fine
 from kingdom.ops.init import directories as all_directories
 from kingdom.ops.systemd.units import environment_file
+from kingdom.ops.trusted_files import found_open
+from kingdom.ownership import ROOT
 from kingdom.runtime.processes import WARDEN, Seat
 from kingdom.store import disk, leftovers
 from kingdom.store.paths import PLACES, BaseDir
@@ -20,6 +22,7 @@ from kingdom.topology import GENERAL_PREFIX, START_ORDER
 
 _FIX = "Mend it with: kingdom doctor --fix"
 _OTHERS_MAY = stat.S_IRWXG | stat.S_IRWXO
+_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 def directories(patient: Patient) -> Iterator[Finding]:
@@ -64,29 +67,28 @@ def others(patient: Patient) -> Iterator[Finding]:
     """Whoever may change a setting or drop a task decides what runs here."""
     base = _base(patient)
     found = False
-    paths = [base.root, *(base.path(place) for place in PLACES), *_settings(base)]
-    for path in dict.fromkeys(paths):
+    for one in found_open(base):
+        found = True
+        facts = disk.facts_of(os.path.realpath(one.path))
+        sentence = f"{one.path} is not obeyed: {one.sentence}."
+        if facts is None or facts.st_uid not in (os.geteuid(), ROOT):
+            yield Finding(PROBLEM, "rights", sentence, f"Type: {one.remedy}")
+        else:
+            yield _too_open(PROBLEM, "rights", one.path, facts, _MAY_WRITE, sentence)
+    for path in (base.path(place) for place in PLACES if place != "config"):
         facts = disk.facts_of(path)
-        if facts is None or stat.S_ISLNK(facts.st_mode):
-            continue
-        if stat.S_IMODE(facts.st_mode) & stat.S_IWOTH:
+        if facts is not None and facts.st_mode & stat.S_IWOTH and not stat.S_ISLNK(facts.st_mode):
             found = True
             sentence = f"Every user of this machine may change {path}."
-            yield _too_open(WARNING, "rights", path, facts, stat.S_IWOTH, sentence)
+            yield _too_open(WARNING, "rights", path, facts, _OTHERS_MAY, sentence)
     if not found:
-        yield fine("rights", "Only its owner and group may change it.")
-
-
-def _settings(base: BaseDir) -> list[str]:
-    places = [base.config, base.path("config", "local"), base.path("config", "generals")]
-    named = [os.path.join(place, name) for place in places for name in disk.names(place)]
-    return [*places[1:], *named]
+        yield fine("rights", "Nobody else may change it.")
 
 
 def _too_open(
     state: str, what: str, path: str, facts: os.stat_result, bits: int, sentence: str
 ) -> Finding:
-    letters = "go-rwx" if bits == _OTHERS_MAY else "o-w"
+    letters = "go-rwx" if bits == _OTHERS_MAY else "go-w"
     remedy = f"Type: chmod {letters} {shlex.quote(path)}"
     if os.geteuid() not in (facts.st_uid, 0):
         return Finding(state, what, sentence, f"{remedy}, as its owner.")

@@ -23,6 +23,9 @@ _DIRECTORY = stat.S_IRWXU
 def format_file(survey: Survey) -> Iterator[Finding]:
     """`state/format` names the version this program knows."""
     path = survey.shown(survey.base.format_file)
+    if _closed(survey, survey.base.format_file) != survey.base.format_file:
+        yield forbidden(survey, survey.base.format_file)
+        return
     try:
         named, found = read_format(survey.base), format_of(survey.base)
     except ConfigurationError as error:
@@ -45,7 +48,7 @@ def _write_format(workshop: Workshop) -> str:
 def missing_directories(survey: Survey) -> Iterator[Finding]:
     """Every place is there, and is a directory."""
     for path in directories(survey.base):
-        if os.path.isdir(path):
+        if os.path.isdir(path) or _closed(survey, path) != path:
             continue
         if disk.exists(path):
             yield Finding(
@@ -100,7 +103,8 @@ def _mend(one: Unusable) -> Fix:
 
 
 def forbidden(survey: Survey, path: str) -> Finding:
-    """A finding about what this user may not read and write."""
+    """A finding about what this user may not read and write, or about what it lies in."""
+    path = _closed(survey, path)
     wanted = _DIRECTORY if os.path.isdir(path) else _FILE
     letters = "rwx" if wanted == _DIRECTORY else "rw"
     sentence = "This user may not read and write it."
@@ -110,6 +114,16 @@ def forbidden(survey: Survey, path: str) -> Finding:
         return Finding("rights", survey.shown(path), sentence, by_fix(what), _allow(path, wanted))
     owner = f"sudo chown {os.geteuid()} {shlex.quote(path)}"
     return Finding("rights", survey.shown(path), sentence, owner)
+
+
+def _closed(survey: Survey, path: str) -> str:
+    """The first directory on the way there that this user may not look into; else the path."""
+    place = survey.base.root
+    for part in os.path.relpath(path, place).split(os.sep):
+        place = os.path.join(place, part)
+        if os.path.isdir(place) and not os.access(place, os.R_OK | os.X_OK):
+            return place
+    return path
 
 
 def _allow(path: str, wanted: int) -> Fix:

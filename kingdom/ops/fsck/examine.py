@@ -50,7 +50,8 @@ def _examine_once(base: BaseDir) -> list[Finding]:
     first = _run(CHECKS["format"], survey)
     if first and first[0].fix is None:
         return first  # files of another version are not ours to judge
-    found = [finding for check in CHECKS.values() for finding in _run(check, survey)]
+    every = (finding for check in CHECKS.values() for finding in _run(check, survey))
+    found = list(dict.fromkeys(every))
     said = {one.path for one in found if one.check != "files"}
     return [one for one in found if one.check != "files" or one.path not in said]
 

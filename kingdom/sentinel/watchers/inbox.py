@@ -23,12 +23,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from kingdom.bus.files.caretaker import Caretaker
-from kingdom.bus.files.intake import PATIENCE
+from kingdom.bus.files.intake import PATIENCE, not_taken_from
 from kingdom.clock import isoformat
 from kingdom.errors import InvalidFile, TryLater
 from kingdom.models.event import Event
 from kingdom.models.priority import priority_of
 from kingdom.models.reading import decode, parse
+from kingdom.ownership import foreign_owner
 from kingdom.runtime.role import Setting
 from kingdom.sentinel.watcher import Finish, Sighting
 from kingdom.settings.sentinel import InboxWatcher
@@ -112,6 +113,8 @@ class Inbox:
             if error.errno == errno.EFBIG:
                 raise _too_large(path) from None
             raise InvalidFile(f"{path}: {error.strerror}.", code="unreadable") from None
+        if (owner := foreign_owner(facts, self._base.queue)) is not None:
+            raise not_taken_from(owner, path)
         given = {k: v for k, v in decode(data, path=path).items() if v is not None}
         given.pop("delivery", None)
         # The same file gives the same id however often it is read; one dropped anew, another.

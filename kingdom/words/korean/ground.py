@@ -166,6 +166,14 @@ OF_GROUND: dict[str, tuple[str, str]] = {
         "파일을 읽을 수 없습니다.",
         "권한을 확인하십시오. 예: chmod u+r",
     ),
+    "others_may_write": (
+        "다른 사용자가 설정, 장군 패키지 또는 프로그램을 바꿀 수 있습니다.",
+        "내용이 맞는지 확인한 뒤 chmod go-w로 닫으십시오.",
+    ),
+    "foreign_owner": (
+        "이곳에 일을 맡길 수 없는 사람의 파일입니다.",
+        "왕국의 사용자로 복사하거나 config/local/system.yaml에 `group`을 정하십시오.",
+    ),
     "bad_id": (
         "적힌 것이 id가 아닙니다.",
         "글자, 숫자와 . _ : - 만, 많아야 200자입니다.",
