@@ -15,8 +15,8 @@ from kingdom.cli.verbs import overview, run_verb
 from kingdom.errors import EXIT_DONE, EXIT_USAGE, UsageError
 
 if TYPE_CHECKING:
-    from kingdom.ops.general_rights import Rights
     from kingdom.models.manifest import Allowed
+    from kingdom.ops.general_rights import Rights
     from kingdom.ops.generals import Package
     from kingdom.store.paths import BaseDir
 

@@ -112,7 +112,7 @@ class King:
 
     def stop(self) -> None:
         """What is in hand is taken again by the next king."""
-        self._do(self._conversations.write)
+        self._do("conversations", self._conversations.write)
 
     def _reload(self) -> None:
         if self._config.refresh():

@@ -227,7 +227,7 @@ class TicketWatcher:
             trusts += [self._judged("comment changed by", one) for one in edited]
             payload = payload | reading.comments_told(theirs, payload["url"])
             if type_ == COMMENTED:
-                payload["by_bot"] = self._trust(theirs[0].get("author")) == "bot"
+                payload["by_bot"] = self._judged("", theirs[0].get("author")).trust == "bot"
         elif type_ == UPDATED and any(reading.is_the_update(one, ticket) for one in recent):
             return sighting.left_alone(OWN_COMMENT)
         if lowest(trusts).trust == "member":  # else it would be asked for nothing
