@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from kingdom.clients.github_access import web_host
-from kingdom.king.routing import APPROVAL, RESUME
+from kingdom.king.routing import APPROVAL, RESUME, first_payload
 from kingdom.models.event import Event
 from kingdom.models.task import Task
 from kingdom.runtime.config import Config, General
@@ -76,12 +76,10 @@ def place_heard(event: Event) -> Place | None:
 def place_of(task: Task) -> Place | None:
     """None for a task that did not begin with a person's message. Less trusted work names no
     channel by itself: only what was said in Slack has one."""
-    continues = task.type in (RESUME, APPROVAL)
-    heard = task.event_id.startswith(_HEARD) or continues
+    heard = task.event_id.startswith(_HEARD) or task.type in (RESUME, APPROVAL)
     if task.trust != "member" and not heard:
         return None
-    original = task.payload.get("original") if continues else task.payload
-    return place_in(original) if isinstance(original, Mapping) else None
+    return place_in(first_payload(task))
 
 
 def spoken(payload: Mapping[str, Any]) -> str:

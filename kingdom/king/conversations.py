@@ -16,7 +16,7 @@ from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
 from kingdom.king.chat import place_in
-from kingdom.king.routing import RESUME
+from kingdom.king.routing import first_payload
 from kingdom.models.event import Event
 from kingdom.models.result import ResultBase
 from kingdom.models.task import Task
@@ -129,10 +129,7 @@ def input_of(one: Event | Task) -> str:
 
 
 def _payload(one: Event | Task) -> dict[str, Any]:
-    """What it all began with."""
-    is_answer = isinstance(one, Task) and one.type == RESUME
-    found = one.payload.get("original", {}) if is_answer else one.payload
-    return found if isinstance(found, dict) else {}
+    return first_payload(one) if isinstance(one, Task) else one.payload
 
 
 def _digest(value: object) -> str:
