@@ -26,6 +26,11 @@ settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile("repeatable")
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """Half of the time a test waits for processes of its own, so there are three to two cores."""
+    return max(len(os.sched_getaffinity(0)) * 3 // 2, 1)
+
+
 def pytest_collection_finish() -> None:
     """Tests fork by the hundred: what each child would make for itself is there before."""
     _complete(BaseModel)

@@ -31,8 +31,8 @@ class Lock:
     def _open(self) -> None:
         try:
             self._descriptor = _opened(self.path)
-        except OSError:
-            self._descriptor = _made_anew(self.path)
+        except OSError as error:
+            self._descriptor = _made_anew(self.path, error)
         self._facts = os.fstat(self._descriptor)
 
     def fileno(self) -> int:
@@ -102,10 +102,13 @@ def _opened(path: str) -> int:
         return disk.open_to_read(path)
 
 
-def _made_anew(path: str) -> int:
+def _made_anew(path: str, error: OSError) -> int:
     """Several processes may find the same one unusable: the first puts it out of the way, and the
     others open what it made."""
-    directory = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        directory = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY)
+    except OSError:
+        raise error from None
     try:
         fcntl.flock(directory, fcntl.LOCK_EX)
         try:

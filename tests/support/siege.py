@@ -81,7 +81,7 @@ class Siege(Land):
         home = directory / "home"
         home.mkdir()
         told = {"HOME": str(home), "GH_TOKEN": TOKEN, **env}
-        self._env = {"KINGDOM_BASE_DIR": self.base.root, **told}
+        self._environment = {"KINGDOM_BASE_DIR": self.base.root, **told}
         init(self.base)
         shutil.rmtree(self.base.path("config", "generals"))
         local = Path(self.base.path("config", "local"))
@@ -96,7 +96,7 @@ class Siege(Land):
         (package / "prompt.md").write_text("Mend {{payload.number}}.\n")
 
     def start(self) -> None:
-        said = kingdom("start", base=self.base, env=self._env, command=COMMAND)
+        said = kingdom("start", base=self.base, env=self._environment, command=COMMAND)
         assert said.code == 0, said.err
 
     def send(self) -> int:
