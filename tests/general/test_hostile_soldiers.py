@@ -85,7 +85,7 @@ def test_a_task_that_its_general_dies_over_comes_to_its_end(barracks: Barracks) 
     barracks.command("exec sleep 1000", delivery={"tasks": {"max_crashes": 2}})
     barracks.package()
     (id_,) = barracks.publish()
-    crash(barracks, id_, 4)
+    crash(barracks, id_, 3)  # one more than may be: the next life ends it
     pid = barracks.spawn()
     eventually(lambda: barracks.result(id_), "a result")
     assert (barracks.result(id_) or {})["error_code"] == "crashed_too_often"
