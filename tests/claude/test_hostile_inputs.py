@@ -143,9 +143,8 @@ def said_outside(stage: Stage) -> Iterator[tuple[str, str]]:
     for id_, upload in slack.uploads.items():
         yield f"Slack, {id_}", upload.get("content", b"").decode("utf-8", "replace")
     yield "the remote", git(stage.remote.path, "log", "-p", "--branches", "--format=%an%n%B")
-    for path, data in files_below(stage.base.path("logs")).items():
-        if not path.endswith("notes.txt"):
-            yield path, data.decode("utf-8", "replace")
+    for path in Path(stage.base.logs).glob("*.log"):
+        yield str(path), path.read_text("utf-8", "replace")
 
 
 def nothing_was_forged(stage: Stage, tasks: dict[str, Any]) -> None:

@@ -187,9 +187,7 @@ def _kingdom(*lines: str) -> Callable[[Target], Iterator[Turn]]:
 
     def uses(at: Target) -> Iterator[Turn]:
         yield use("Bash", command=f"kingdom {lines[0]}", timeout=5_000)
-        yield _shell(
-            f"{at.base}/state/bin/kingdom {lines[0]}", *(f"kingdom {o}" for o in lines[1:])
-        )
+        yield _shell(*(f"{at.base}/state/bin/kingdom {line}" for line in lines))
 
     return uses
 
