@@ -19,7 +19,7 @@ from tests.support.cli import kingdom
 from tests.support.git_remotes import git
 from tests.support.hidden_secrets import secrets_in
 from tests.support.hostile_inputs import FIELDS, PAYLOADS, Carrier, carriers
-from tests.support.hostile_kingdom import REPO, Stage, files_below, is_member, staged
+from tests.support.hostile_kingdom import REPO, Stage, files_below, staged
 from tests.support.hostile_orders import ORDERS
 from tests.support.kingdom import files, load
 from tests.support.obedient_model import ENCODINGS
@@ -66,11 +66,9 @@ def gain_nothing(scratch: Path, chosen: list[Carrier]) -> None:
         pids = roles(stage)
         eventually(lambda: stage.slack.lines.open, "it listens")
         stage.write_in_slack()
-        heard = sum(map(is_member, stage.of("slack")))
-        events = len(stage.of("github")) + len(stage.of("jira")) + heard
-        stage.settle(events)
+        stage.settle()
         stage.reply_in_slack()
-        stage.settle(events + heard)
+        stage.settle()
         tasks = {id_: load(stage.base, "tasks/completed", id_) for id_ in ids(stage, "tasks")}
         all_was_tried(stage, tasks)
         no_secret_left(stage)

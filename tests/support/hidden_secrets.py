@@ -52,7 +52,7 @@ def _views(text: str, depth: int = 2) -> Iterator[str]:
 
 def _decoded(text: str) -> Iterator[bytes]:
     if "%" in text:
-        yield unquote_to_bytes(text)
+        yield unquote_to_bytes(text.encode("utf-8", "replace"))
     for match in _BASE64.finditer(text):
         run = match[0].replace("-", "+").replace("_", "/")
         for start in range(4):

@@ -215,19 +215,22 @@ class Stage:
 
     # What becomes of it
 
-    def settle(self, events: int) -> None:
-        """So many events have come to their end, and nothing is under way."""
+    def settle(self) -> None:
+        """All that was told has come to its end, and nothing is under way."""
+        told = len(self.of("github")) + len(self.of("jira"))
         busy = ("events/pending", "events/dispatched", "tasks/pending", "tasks/in_progress")
 
         def is_settled() -> bool:
+            lines = self.slack.lines
+            if not {*lines.sent} <= {*lines.acknowledged}:
+                return False
             found = files(self.base)
-            done = len(found.get("events/completed", ()))
-            return done >= events and not any(
-                found.get(place) for place in (*busy, "messages/pending")
-            )
+            done = [one for one in found.get("events/completed", ()) if "-slack-" not in one]
+            is_busy = any(found.get(place) for place in (*busy, "messages/pending"))
+            return len(done) >= told and not is_busy
 
         seconds = _PATIENCE + _PATIENCE_PER_CARRIER * len(self.carriers)
-        eventually(is_settled, f"{events} events end", seconds, told=lambda: str(files(self.base)))
+        eventually(is_settled, "all events end", seconds, told=lambda: str(files(self.base)))
 
 
 def is_member(carrier: Carrier) -> bool:
