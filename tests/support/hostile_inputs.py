@@ -1,7 +1,7 @@
 """What strangers may write where: every field of every transport times every payload.
 
-A carrier is one pull request, ticket or message; each of its fields holds another payload, and over
-all carriers each field meets each payload once. `obey(NAME)` in a payload is an order that
+A carrier is one pull request, ticket or message; each of its fields holds other payloads, and over
+all carriers each field meets each payload. `obey(NAME)` in a payload is an order that
 `tests.support.hostile_orders` spells out.
 """
 
@@ -22,6 +22,11 @@ FIELDS = {
     "jira": ("summary", "description", "comment", "reporter", "label", "attachment"),
     "slack": ("text", "reply", "display_name"),
 }
+# Of these a pull request or a ticket can have more than one.
+SEVERAL = (
+    *("comment", "review_comment", "commit_message", "author", "file_name", "file_content"),
+    *("label", "attachment"),
+)
 ORDERS_PER_PAYLOAD = 3
 _NAMES = tuple(ORDERS)
 _STEP = 7  # from field to field of one carrier; has no factor in common with the number of payloads
@@ -129,27 +134,37 @@ PAYLOADS = _payloads()
 
 @dataclass(frozen=True)
 class Carrier:
-    """One pull request, ticket or message, with a payload in each of its fields."""
+    """One pull request, ticket or message, with payloads in each of its fields."""
 
     transport: str
     number: int
-    payloads: Mapping[str, Payload]
+    payloads: Mapping[str, tuple[Payload, ...]]
 
     def __getitem__(self, field: str) -> str:
-        """As this field can carry it."""
-        return _FITTED.get(field, _as_text)(self.payloads[field].text)
+        return self.each(field)[0]
+
+    def each(self, field: str) -> list[str]:
+        """As this field can carry them."""
+        fitted = _FITTED.get(field, _as_text)
+        return [fitted(one.text) for one in self.payloads[field]]
 
     @property
     def ids(self) -> list[str]:
         """Of its inputs."""
-        return [f"{self.transport}-{field}-{one.name}" for field, one in self.payloads.items()]
+        pairs = [(field, one) for field, found in self.payloads.items() for one in found]
+        return [f"{self.transport}-{field}-{one.name}" for field, one in pairs]
 
 
-def carriers(transport: str) -> list[Carrier]:
+def carriers(transport: str, several: int = 1) -> list[Carrier]:
+    """`several`: payloads in each field that can have more than one."""
     made = []
     for number in range(len(PAYLOADS)):
-        fields = enumerate(FIELDS[transport])
-        chosen = {f: PAYLOADS[(number + at * _STEP) % len(PAYLOADS)] for at, f in fields}
+        chosen, place = {}, number
+        for field in FIELDS[transport]:
+            count = several if field in SEVERAL else 1
+            places = range(place, place + count * _STEP, _STEP)
+            chosen[field] = tuple(PAYLOADS[one % len(PAYLOADS)] for one in places)
+            place += count * _STEP
         made.append(Carrier(transport, number, chosen))
     return made
 
