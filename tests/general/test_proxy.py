@@ -111,6 +111,16 @@ def test_nothing_but_the_model_is_asked(port: int, model: Model, path: str) -> N
     assert model.seen == []
 
 
+@pytest.mark.parametrize("size", [b"-1", b"+1", b"zz", b"1_0", b"9" * 60])
+def test_a_piece_of_no_size_is_refused_at_once(port: int, model: Model, size: bytes) -> None:
+    """The line stays open: a size below nothing would be read for as long as something comes."""
+    head = b"POST /v1/messages HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", port), 20) as line:
+        line.sendall(head + size + b"\r\n")
+        assert line.recv(12) == b"HTTP/1.1 400"
+    assert model.seen == []
+
+
 @pytest.mark.parametrize("token", ["", "sk-ant-of-somebody", "kingdom-", TOKEN[:-1]])
 def test_whoever_has_no_token_is_refused(port: int, model: Model, token: str) -> None:
     assert ask(port, "/v1/messages", token=token)[0] == 401

@@ -28,6 +28,8 @@ _PART = 64 * 1024
 _CONNECT_SECONDS = 30.0
 _READ_SECONDS = 900.0  # between two bytes; the program itself gives up sooner
 _SECURE_PORT = 443
+_MOST_DIGITS = 16
+_MALFORMED = "The request is not well formed."
 # Of one connection, not of the request; and what would hide the answer's usage from us.
 _NOT_PASSED = {
     *("host", "connection", "proxy-connection", "keep-alive", "transfer-encoding", "te", "trailer"),
@@ -112,12 +114,12 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_CONNECT(self) -> None:
         host, _, port = self.path.rpartition(":")
-        host = host.strip("[]")
-        if not port.isdecimal() or not self.way.admits(host, int(port)):
+        host, number = host.strip("[]"), _number(port)
+        if number is None or not self.way.admits(host, number):
             self._refuse(403, f"This soldier may not reach {host}.")
             return
         try:
-            other = _connected(host, int(port), self.way.through)
+            other = _connected(host, number, self.way.through)
         except OSError as error:
             self._refuse(502, f"{host} cannot be reached: {error}.")
             return
@@ -132,6 +134,9 @@ class _Handler(BaseHTTPRequestHandler):
             self._forward()
         except _Refused as refused:
             self._refuse(refused.status, str(refused))
+        except ValueError:  # what http.client would not send: a name or value of a header
+            self.close_connection = True
+            self._refuse(400, _MALFORMED)
         except (OSError, http.client.HTTPException) as error:
             self.close_connection = True
             with suppress(OSError):
@@ -191,15 +196,15 @@ class _Handler(BaseHTTPRequestHandler):
     def _body(self) -> bytes:
         if "chunked" in self.headers.get("Transfer-Encoding", "").lower():
             return b"".join(self._chunks())
-        length = self.headers.get("Content-Length", "0")
-        if not length.isdecimal() or int(length) > _LARGEST_BODY:
+        length = _number(self.headers.get("Content-Length", "0"))
+        if length is None or length > _LARGEST_BODY:
             self.close_connection = True
             raise _Refused(413, "The request is too large.")
-        return self.rfile.read(int(length))
+        return self.rfile.read(length)
 
     def _chunks(self) -> Iterator[bytes]:
         total = 0
-        while size := int(self.rfile.readline(64).split(b";")[0] or b"0", 16):
+        while size := self._size_of_chunk():
             total += size
             if total > _LARGEST_BODY:
                 self.close_connection = True
@@ -208,6 +213,15 @@ class _Handler(BaseHTTPRequestHandler):
             self.rfile.readline(8)
         while self.rfile.readline(_PART) not in (b"\r\n", b"\n", b""):
             continue
+
+    def _size_of_chunk(self) -> int:
+        """Never less than nothing, which would be read without an end."""
+        told = self.rfile.readline(64).split(b";")[0].decode("latin-1")
+        size = _number(told or "0", 16)
+        if size is None:
+            self.close_connection = True
+            raise _Refused(400, _MALFORMED)
+        return size
 
     def _pass_on(self, answer: http.client.HTTPResponse, read: Callable[[bytes], None]) -> None:
         self.send_response_only(answer.status, answer.reason)
@@ -236,6 +250,17 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("x-should-retry", "false")
         self.end_headers()
         self.wfile.write(body)
+
+
+def _number(text: str, base: int = 10) -> int | None:
+    """None for a sign, a letter, or more digits than anything here can have."""
+    digits = text.strip()
+    if not (digits.isascii() and digits.isalnum() and len(digits) <= _MOST_DIGITS):
+        return None
+    try:
+        return int(digits, base)
+    except ValueError:
+        return None
 
 
 def _is_below(path: str, allowed: str) -> bool:
