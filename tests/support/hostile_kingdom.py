@@ -135,7 +135,10 @@ class Stage:
                 "runtime": {"engine": "claude", "claude": {"command": new_claude()}},
                 "git": {"url": f"{self.scratch}/remotes/{{repo}}.git", "use_gh": False},
             },
-            "sentinel": {"polling": {"github": github, "jira": jira}},
+            "sentinel": {
+                "polling": {"github": github, "jira": jira},
+                "trust": {"repos": [REPO]},
+            },
             "envoy": {"transport": "slack", "slack": slack | {"allowed_users": allowed}},
         }
 
