@@ -14,7 +14,10 @@ from tests.support.waiting import eventually
 def await_calm(land: Land, events: int, patience: float) -> None:
     def calm() -> bool:
         ended = names(land, "queue/events/completed") + names(land, "queue/events/dead")
-        return len(ended) >= events and not names(land, "queue/messages/pending")
+        # What one commit publishes comes into sight one by one, the event's end maybe first.
+        said = len(names(land, "queue/messages/sent")) + len(names(land, "queue/messages/dead"))
+        waiting = names(land, "queue/messages/pending")
+        return len(ended) >= events and not waiting and said >= 2 * len(ended)
 
     def told() -> str:
         return f"{_census(land)}\n{_last_words(land)}"
