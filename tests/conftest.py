@@ -28,7 +28,7 @@ settings.load_profile("repeatable")
 
 def pytest_xdist_auto_num_workers() -> int:
     """Half of the time a test waits: for processes of its own, for the kernel to close a watch."""
-    return 2 * len(os.sched_getaffinity(0))
+    return max(len(os.sched_getaffinity(0)) * 3 // 2, 1)
 
 
 def pytest_collection_finish() -> None:

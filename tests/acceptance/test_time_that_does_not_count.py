@@ -146,6 +146,7 @@ def test_a_wall_clock_that_is_set(realm: BaseDir, scratch: Path) -> None:
         clock.shift(ahead)
         there = now + timedelta(seconds=ahead)
         eventually(lambda there=there: abs(slot(realm) - there) < days, f"{ahead} s ahead")
+    eventually(lambda: not files(realm).get("messages/pending"), "nothing is being sent")
     tomorrow = datetime.combine(now.date() + timedelta(days=1), time(), UTC)
     clock.shift(math.ceil((tomorrow - now).total_seconds()))
     eventually(lambda: slot(realm) == tomorrow, "it is served")

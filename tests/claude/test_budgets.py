@@ -6,6 +6,7 @@ import json
 import os
 import signal
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,8 @@ def kill_wrapper(wrapper: int) -> None:
 
 def kill_program(wrapper: int) -> None:
     for pid in children(wrapper):
-        os.kill(pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):  # it went along with the one before
+            os.kill(pid, signal.SIGKILL)
 
 
 @pytest.mark.parametrize(
